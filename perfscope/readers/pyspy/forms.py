@@ -37,8 +37,8 @@ BOOTSTRAP = "_bootstrap"
 Profile = Mapping[str, Any]
 Thread = tuple[int, int]
 """Process id, 0 unknown, and number."""
-Row = tuple[int, int, int]
-"""Begin and end, in ns where the file tells time, and the node in between."""
+Row = tuple[float, float, int]
+"""Begin and end, in whole ns where the file tells time, and the node in between."""
 MOST_PID = 0x7FFFFFFF
 Span = tuple[int, int, int, int, bool]
 """Begin and end in ns, node, process id, whether it is the main thread's: as SPAN_DTYPE."""
@@ -79,9 +79,8 @@ def collapsed(path: Path) -> Sampled:
     Raises:
         UnreadableInputError: no line is one.
     """
-    found = Sampled(
-        "Collapsed stacks", unit="counts"
-    )  # of samples, of events, of what else it may be
+    # of samples, of events, of what else it may be, until frames tell that py-spy wrote them
+    found = Sampled("Collapsed stacks", unit="counts")
     for line in texts.lines(path, found.notes.append):
         stack, _, number = line.rpartition(" ")
         if not stack or not number.isdecimal() or not 0 < int(number[:20]) < MAX_AMOUNT:
@@ -138,7 +137,7 @@ def _take(found: Sampled, threads: Mapping[Thread, Sequence[Row]]) -> None:
     """
     per_unit = 1e9 if found.unit == "s" else 1
 
-    def worth(thread: Thread) -> tuple[bool, int]:
+    def worth(thread: Thread) -> tuple[bool, float]:
         begun, _, node = threads[thread][0]
         return _outermost(found.forest, node).endswith(BOOTSTRAP), begun
 
@@ -146,7 +145,7 @@ def _take(found: Sampled, threads: Mapping[Thread, Sequence[Row]]) -> None:
     for thread, rows in threads.items():
         for begin, end, node in rows:
             if found.unit == "s":
-                found.spans.append((begin, end, node, thread[0], thread == main))
+                found.spans.append((int(begin), int(end), node, thread[0], thread == main))
             found.weights[node] += (end - begin) / per_unit
 
 
@@ -243,7 +242,10 @@ def _frame(row: Mapping[str, Any]) -> Frame:
 
 @dataclass
 class _Profile:
-    """One thread of a speedscope file: its times in nanoseconds, anything else as it is."""
+    """One thread of a speedscope file: its times in nanoseconds, anything else as it is.
+
+    What is no time has no place in it: each weight stands by itself, from 0.
+    """
 
     found: Sampled
     frames: Sequence[Frame]
@@ -255,7 +257,7 @@ class _Profile:
         if not isinstance(stacks, list) or not isinstance(weights, list):
             self.found.left_out += 1
             return
-        end = 0
+        end: float = 0
         self.found.left_out += abs(len(stacks) - len(weights))
         for stack, weight in zip(stacks, weights, strict=False):
             length, node = self._amount(weight), self._node(stack)
@@ -265,11 +267,12 @@ class _Profile:
             if not self.found.hz and self.found.unit == "s":
                 self.found.hz = float(round(1e9 / length))
             yield end, end + length, node
-            end += length
+            if self.unit_ns:
+                end += length
 
     def events(self, profile: Mapping[str, Any]) -> Iterator[Row]:
         """Frames that open and close."""
-        node, since = 0, 0
+        node, since = 0, 0.0
         for event in texts.rows(profile.get("events")):
             moment, kind = self._amount(event.get("at")), event.get("type")
             frame = texts.whole(event, "frame")
@@ -291,12 +294,14 @@ class _Profile:
         self.found.left_out += node != inner or not node
         return forest.parent(node) if node else inner
 
-    def _amount(self, value: object) -> int | None:
-        """What a number stands for, None where that cannot be; of no time a whole number."""
+    def _amount(self, value: object) -> float | None:
+        """What a number stands for, None where that cannot be; of time whole nanoseconds."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         most = LONGEST_NS if self.unit_ns else MAX_AMOUNT
-        amount = round(value * (self.unit_ns or 1)) if 0 <= value < most else most
+        if not 0 <= value < most:
+            return None
+        amount = round(value * self.unit_ns) if self.unit_ns else value
         return amount if amount < most else None
 
     def _node(self, stack: object) -> int:

@@ -228,12 +228,14 @@ def test_bytes_are_no_samples_and_are_never_added_to_them(tmp_path: Path) -> Non
     assert "3 samples" in open_trace(speedscope(tmp_path, seen)).tool_reports[0].says[0]
 
 
-def test_amounts_are_counted_however_large_they_are(tmp_path: Path) -> None:
+def test_amounts_are_counted_however_large_or_small_they_are(tmp_path: Path) -> None:
     """They are no times: a stack of 40 MB is no job of 462 days."""
     for unit, weights in (
         ("bytes", [40_000_000, 144]),
         ("kilobytes", [3 << 40, 1]),
         ("none", [1e12, 1]),
+        ("none", [0.25, 0.1]),
+        ("bytes", [1e12, 0.3]),
     ):
         told = profile("sampled", unit=unit, samples=[[0], [0, 1]], weights=weights)
         trace = open_trace(speedscope(tmp_path, told))
