@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
@@ -44,9 +46,13 @@ def pass_on(error: BaseException) -> None:
 
 
 def _handlers() -> list[CodeType]:
-    """The code of the program's handlers of signals, as far as they are functions of Python."""
-    import signal
+    """The code of the program's handlers of signals, as far as they are functions of Python.
 
+    Who sets one has loaded the module for that: nothing is imported, which might fail.
+    """
+    signal: Any = sys.modules.get("signal") or sys.modules.get("_signal")
+    if signal is None:
+        return []
     found = [signal.getsignal(number) for number in range(1, signal.NSIG)]
     return [code for code in map(_code, found) if code is not None]
 
