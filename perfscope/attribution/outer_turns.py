@@ -88,7 +88,7 @@ def _chains(trace: Trace) -> list[_Chain]:
 def _sites(rank: Rank, ends: Ints, every: int, chains: list[_Chain]) -> Counter[tuple[_Chain, int]]:
     """In which calls at which place of the period samples show which lines, and how often."""
     rows, turn = _marking(rank, ends)
-    if not len(rows) or np.any(REDUCES[rows["op"]]):
+    if not len(rows):
         return Counter()
     row, in_call = _in_calls(rank, rows)
     stacks = rank.main_stacks["stack"][in_call].tolist()
@@ -115,8 +115,6 @@ def _parts(trace: Trace, ends: Times, ranks: Sequence[int], chains: list[_Chain]
     As in a step that updates one field after the other, and exchanges each. What is done in each
     turn is in all of its places where an evaluation comes in every fourth.
     """
-    if any(_adds_up(trace.ranks[one], ends[:, one]) for one in ranks):
-        return 1
     stack, turn = np.concatenate([_turns(trace.ranks[n], ends[:, n]) for n in ranks], axis=1)
     called = [(chain[:-1], chain[-1][0]) if chain else None for chain in chains]
     return max(_own_parts(_numbers(seen)[stack], turn, len(ends)) for seen in (chains, called))
@@ -149,11 +147,6 @@ def _own_parts(what: Ints, turn: Ints, turns: int) -> int:
         if is_own and len(np.unique(most.argmax(axis=1))) == every:
             found = every
     return found
-
-
-def _adds_up(rank: Rank, ends: Ints) -> bool:
-    """Whether turns end with a call that adds up what the ranks have computed."""
-    return bool(np.any(REDUCES[_marking(rank, ends)[0]["op"]]))
 
 
 def _marking(rank: Rank, ends: Ints) -> tuple[Table, Ints]:

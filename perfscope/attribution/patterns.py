@@ -7,35 +7,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
+from perfscope.attribution.call_loops import depths, loops_around
 from perfscope.attribution.cycles import (
+    LITTLE,
     MIN_PERIODS,
     NONE,
     are_by_lot,
-    fixed_marks,
-    heaviest_marks,
     is_steady,
-    marks,
     outer_is_step,
 )
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.outer_turns import around
+from perfscope.attribution.repeated_calls import Calls, step_marks
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.matching.codes import N_TO_N_CODES
 from perfscope.matching.intervals import Times
-from perfscope.matching.pool import dense
+from perfscope.matching.pool import Pool, dense
 from perfscope.matching.waits import Waits
-from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.model import Function, Rank, Trace
-from perfscope.trace.operations import IS_COLLECTIVE, OperationClass, codes_mask
+from perfscope.trace.operations import IS_COLLECTIVE, REDUCES, OperationClass, codes_mask
 
 MOST_RANKS = 8
 """So many ranks are looked at: the stages of a pipeline do the same on all of theirs."""
-
-NEARLY = 0.1
-"""Ranks whose counts differ by less count the same steps: the first and last may be cut off."""
 
 LEAST_SHARE = 0.25
 """Of the window: what repeats for less of it is not what the program does."""
@@ -54,9 +50,10 @@ _MESSAGES = codes_mask(
         OperationClass.ONE_SIDED,
     ]
 )
-_MANAGEMENT = codes_mask(
+_CALLS = IS_COLLECTIVE & ~codes_mask(
     [OperationClass.COMMUNICATOR, OperationClass.INIT, OperationClass.FINALIZE]
 )
+_CALLS |= _MESSAGES
 
 
 @dataclass(frozen=True)
@@ -82,32 +79,41 @@ def _looked_at(trace: Trace) -> list[int]:
     return chosen
 
 
-def of_calls(trace: Trace, focus: Focus) -> Periods | None:
-    """Periods of the calls that each rank makes: collectives of any communicator, then messages."""
-    chosen = _looked_at(trace)
-    found = None
-    for codes in (IS_COLLECTIVE & ~_MANAGEMENT, (IS_COLLECTIVE | _MESSAGES) & ~_MANAGEMENT):
-        if found is None or _has_loops_of_messages(trace, focus, found):
-            own = {place: _of_rank(trace.ranks[place], focus, codes) for place in chosen}
-            ends = _together(own, len(trace.ranks), focus)
-            found = _steps_of(found, Periods(ends[0], "communication") if ends else None)
-    return found
+def of_calls(trace: Trace, waits: Waits, focus: Focus) -> Periods | None:
+    """Periods of the calls that each rank makes, whatever they are."""
+    is_whole, pool, around = _of_all_ranks(trace), waits.pool, loops_around(trace)
+    own = dict[int, Ints]()
+    for place in _looked_at(trace):
+        rows = np.arange(pool.offsets[place], pool.offsets[place + 1])
+        rows = rows[_CALLS[pool.op[rows]] & (pool.tid[rows] == trace.ranks[place].main_tid)]
+        inside = (pool.enter[rows] >= focus.start_ns) & (pool.exit[rows] <= focus.end_ns)
+        own[place] = _of_rank(pool, rows[inside], is_whole, trace.ranks[place], around)
+    ends = _together(own, len(trace.ranks), focus)
+    if not ends:
+        return None
+    common = _common_ends(waits, is_whole, ends[0])
+    return Periods(ends[0], "communication") if common is None else Periods(common, "collectives")
 
 
-def _has_loops_of_messages(trace: Trace, focus: Focus, found: Periods) -> bool:
-    """Whether messages are so many that what was found may only be made now and then of steps."""
-    rows = trace.ranks[0].operations
-    inside = (rows["t0"] >= focus.start_ns) & (rows["t1"] <= focus.end_ns)
-    count = np.count_nonzero(of_codes(_MESSAGES, rows["op"]) & inside)
-    return not outer_is_step(len(found.ends), count / len(found.ends))
+def _of_all_ranks(trace: Trace) -> Bools:
+    """Which communicators all ranks are in."""
+    numbers = {rank.number for rank in trace.ranks}
+    return np.array([set(one.members) == numbers for one in trace.communicators], np.bool_)
 
 
-def _steps_of(outer: Periods | None, inner: Periods | None) -> Periods | None:
-    """Of what comes rarely and what comes often that whose turns are steps."""
-    if outer is None or inner is None:
-        return outer or inner
-    is_outer = outer_is_step(len(outer.ends), len(inner.ends) / len(outer.ends))
-    return outer if is_outer else inner
+def _common_ends(waits: Waits, is_whole: Bools, ends: Times) -> Times | None:
+    """When each rank left the collectives of all that end the periods; None where others do."""
+    pool, instances = waits.pool, waits.instances
+    wanted = np.flatnonzero(is_whole[instances.comm] & N_TO_N_CODES[instances.op])
+    rows = instances.members[instances.starts[wanted][:, None] + np.arange(ends.shape[1])]
+    exits: Times = pool.exit[rows]
+    for place in range(ends.shape[1]):
+        order = np.argsort(exits[:, place])
+        at = np.searchsorted(exits[order, place], ends[:, place])
+        at = order[np.minimum(at, len(order) - 1)] if len(order) else np.empty(0, np.int64)
+        if len(at) and np.array_equal(exits[at, place], ends[:, place]):
+            return exits[at]
+    return None
 
 
 def of_samples(trace: Trace, focus: Focus) -> Periods | None:
@@ -119,32 +125,32 @@ def of_samples(trace: Trace, focus: Focus) -> Periods | None:
     return Periods(ends[0], "samples") if ends else None
 
 
-def _of_rank(rank: Rank, focus: Focus, codes: np.ndarray) -> Ints:
-    """When the calls that mark a rank's periods ended."""
-    rows = rank.operations
-    rows = rows[codes[rows["op"]] & (rows["t0"] >= focus.start_ns) & (rows["t1"] <= focus.end_ns)]
-    rows = rows[rows["tid"] == rank.main_tid]
+def _of_rank(pool: Pool, rows: Ints, is_whole: Bools, rank: Rank, around: Ints) -> Ints:
+    """When those of a rank's calls ended that mark its periods."""
     if len(rows) < MIN_PERIODS:
         return NONE
-    enter: Times = rows["t0"].astype(np.int64)
-    leave: Times = rows["t1"].astype(np.int64)
+    enter, leave = pool.enter[rows], pool.exit[rows]
     work = np.zeros(len(rows), np.int64)
     work[1:] = np.maximum(0, enter[1:] - leave[:-1])
-    kind, where = rows["op"].astype(np.int64), rows["comm"].astype(np.int64)
-    peer = rows["peer"].astype(np.int64)
-    moved = (rows["sent"] + rows["received"]).astype(np.int64)
-    if not np.any(_MESSAGES[kind]):
-        token = dense(kind, where, moved)
-        found = fixed_marks(token, work)
-        found = found if len(found) else heaviest_marks(token, moved, work)
-        common: Times = leave[found]
-        return common
-    for columns in ((kind, where, peer, moved), (kind, where, peer), (kind, where)):
-        found = marks(dense(*columns), work)
+    kind, comm, peer = (one[rows].astype(np.int64) for one in (pool.op, pool.comm, pool.peer))
+    moved = pool.sent[rows] + pool.received[rows]
+    reduced = np.where(REDUCES[kind], pool.sent[rows], 0)
+    is_common = (comm >= 0) & np.append(is_whole, False)[comm] & N_TO_N_CODES[kind]
+    comm = _often(comm, kind, comm)
+    for told in ((kind, comm, peer, _often(moved, kind, comm, peer, moved)), (kind, comm)):
+        token = dense(*told)
+        loops = depths(rank, around, token, enter, leave)
+        found = step_marks(Calls(token, moved, reduced, work, is_common, loops))
         if len(found):
             ends: Times = leave[found]
             return ends
     return NONE
+
+
+def _often(what: Ints, *of: Ints) -> Ints:
+    """What tells calls apart where it comes often; else it is made for one call, and tells none."""
+    kind = dense(*of)
+    return np.where(np.bincount(kind)[kind] >= MIN_PERIODS, what, -1)
 
 
 def _together(found: dict[int, Ints], ranks: int, focus: Focus) -> list[Times]:
@@ -163,7 +169,7 @@ def _together(found: dict[int, Ints], ranks: int, focus: Focus) -> list[Times]:
         return []
     counted = Counter(len(ends) for ends in sound.values())
     usual = max(counted, key=lambda count: (counted[count], -count))
-    alike = {p: e for p, e in sound.items() if abs(len(e) - usual) <= NEARLY * usual}
+    alike = {p: e for p, e in sound.items() if abs(len(e) - usual) <= LITTLE * usual}
     count = min(len(ends) for ends in alike.values())
     reference = next(ends for ends in alike.values() if len(ends) == count)
     columns = [alike[place][:count] if place in alike else reference for place in range(ranks)]
@@ -227,74 +233,10 @@ def _is_seen(at: Ints, ends: Ints) -> bool:
 def find_periods(trace: Trace, waits: Waits, focus: Focus) -> Periods | None:
     """When each rank finished each period; None when nothing repeats.
 
-    Collectives of all ranks tell it best. Without them each rank's own calls do: stages of a
-    pipeline have communicators or messages of their own. Programs that never communicate are told
-    by the lines that their stack samples show. Where loops inside a step were found, a step is a
-    turn around them.
+    The calls of the ranks tell it, else the lines that their stack samples show. Where loops inside
+    a step were found, a step is a turn around them.
     """
-    found = None
-    calls = _sequence(trace, waits, focus)
-    if not _mostly_of_parts(trace, waits, focus) and (ends := _common_ends(calls)) is not None:
-        found = Periods(ends, "collectives")
-    if found is None or _has_loops_of_messages(trace, focus, found):
-        found = _steps_of(found, of_calls(trace, focus))
+    found = of_calls(trace, waits, focus)
     if found is None:
         return of_samples(trace, focus)
     return Periods(around(trace, found.ends, _looked_at(trace)), found.source)
-
-
-def _mostly_of_parts(trace: Trace, waits: Waits, focus: Focus) -> bool:
-    """Whether the ranks meet in parts, which move more bytes than all of them do together."""
-    pool, instances = waits.pool, waits.instances
-    if not len(instances):
-        return False
-    first = instances.members[instances.starts[:-1]]
-    sizes = np.diff(instances.starts)
-    usable = N_TO_N_CODES[instances.op] & (pool.enter[first] >= focus.start_ns) & (sizes > 1)
-    whole = usable & (sizes == len(trace.ranks))
-    parts = usable & ~whole
-    busiest = np.bincount(instances.comm[parts]).max(initial=0)
-    carried = pool.sent[first] * sizes
-    is_more = carried[parts].sum() > carried[whole].sum()
-    return bool(is_more and busiest > np.count_nonzero(whole))
-
-
-def _common_ends(calls: _Calls) -> Times | None:
-    """When each rank finished each period of what all ranks do together."""
-    found = heaviest_marks(calls.token, calls.sent, calls.work)
-    ends: Times = calls.exits[found]
-    return ends if len(found) else None
-
-
-@dataclass(frozen=True)
-class _Calls:
-    """Collectives in order: exits by (call, rank), token, bytes, longest work before each."""
-
-    exits: Times
-    token: Ints
-    sent: Ints
-    work: Ints
-
-
-def _sequence(trace: Trace, waits: Waits, focus: Focus) -> _Calls:
-    """The collectives of the busiest communicator over all ranks in the focus."""
-    pool, instances = waits.pool, waits.instances
-    numbers = {rank.number for rank in trace.ranks}
-    whole = np.array([set(c.members) == numbers for c in trace.communicators], np.bool_)
-    none = np.empty(0, np.int64)
-    if not len(instances):
-        return _Calls(none, none, none, none)
-    first = instances.members[instances.starts[:-1]]
-    last_exit = np.maximum.reduceat(pool.exit[instances.members], instances.starts[:-1])
-    usable = whole[instances.comm] & N_TO_N_CODES[instances.op]
-    usable &= pool.enter[first] >= focus.start_ns
-    usable &= last_exit <= focus.end_ns
-    if not np.any(usable):
-        return _Calls(none, none, none, none)
-    busiest = int(np.argmax(np.bincount(instances.comm[usable])))
-    chosen = np.flatnonzero(usable & (instances.comm == busiest))  # in order of their sequence
-    rows = instances.members[instances.starts[chosen][:, None] + np.arange(len(numbers))]
-    sent = pool.sent[first[chosen]]
-    work = np.zeros(len(chosen), np.int64)
-    work[1:] = (pool.enter[rows][1:] - pool.exit[rows][:-1]).max(axis=1)
-    return _Calls(pool.exit[rows], dense(instances.op[chosen], sent), sent, work)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.cycles import NONE, is_steady, surprise
+from perfscope.attribution.cycles import LITTLE, NONE, is_steady, surprise
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -32,10 +32,6 @@ LEAST_TIMES = 3
 
 LEAST_EVERY = 4
 """Steps from one occurrence to the next: what comes more often may be a part of the training."""
-
-LITTLE = 0.1
-"""Of the bytes that a step exchanges: what has more added up over the ranks trains by that."""
-
 
 LEAST_SPAN = 0.4
 """Of the steps, from the first occurrence to the last: what is done for a while is no rhythm."""
