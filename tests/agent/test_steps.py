@@ -2,12 +2,14 @@
 
 import contextlib
 import math
+import random
+import textwrap
 import threading
 from typing import Any
 
 import pytest
 
-from perfscope.agent.perfscope_agent import recorder, steps
+from perfscope.agent.perfscope_agent import recorder, sites, steps
 from perfscope.agent.perfscope_agent.frameworks import calls, keras, keras_data
 
 
@@ -36,6 +38,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     monkeypatch.setattr(steps, "source", None)
     monkeypatch.setattr(steps, "last_number", -1)
     return found
+
+
+@pytest.fixture
+def no_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of calls that a library makes it is not known where in the program they are."""
+    monkeypatch.setattr(sites, "here", lambda: None)
 
 
 def play(calls: str, *, sums_samples: bool = False, guesses: int = 0) -> None:
@@ -81,16 +89,19 @@ def lengths(calls: str, written: Written) -> list[int]:
         ("DDGDDG|MMMMOOOO", [3, 3] + [1] * 8),
     ],
 )
+@pytest.mark.usefixtures("no_sites")
 def test_iterations_are_found(written: Written, calls: str, expected: list[int]) -> None:
     assert lengths(calls, written) == expected
 
 
+@pytest.mark.usefixtures("no_sites")
 def test_steps_follow_each_other_up_to_an_interruption(written: Written) -> None:
     play("DG" * 3 + "|" + "DG")
     times = [(t0, t1) for t0, t1, _ in written.steps]
     assert times == [(1000, 1040), (1040, 1080), (1080, 1110), (1140, 1170)]
 
 
+@pytest.mark.usefixtures("no_sites")
 def test_samples_are_those_of_the_first_call_or_their_sum(written: Written) -> None:
     play("DDG")
     play("DDG", sums_samples=True)
@@ -98,11 +109,118 @@ def test_samples_are_those_of_the_first_call_or_their_sum(written: Written) -> N
 
 
 @pytest.mark.parametrize(("calls", "guesses", "samples"), [("DDG", 1, 16), ("DDG", 2, 8)])
+@pytest.mark.usefixtures("no_sites")
 def test_samples_that_no_loader_tells_count_once_for_all_models(
     written: Written, calls: str, guesses: int, samples: int
 ) -> None:
     play(calls, sums_samples=True, guesses=guesses)
     assert [found for _, _, found in written.steps] == [samples]
+
+
+class Program:
+    """Source code whose calls of `unit` are the calls that steps are made of."""
+
+    def __init__(self, source: str) -> None:
+        self._cycle, self._now = steps.Cycle(sums_samples=False), 1000
+        exec(compile(source, "/job/program.py", "exec"), {"unit": self.unit})
+        self._cycle.cut()
+
+    def unit(self, key: str) -> None:
+        start, self._now = self._now, self._now + 20
+        self._cycle.add(steps.Unit("test", key, start_ns=start, end_ns=start + 10, samples=8))
+
+
+def sizes(source: str, written: Written) -> list[int]:
+    """Calls in each step, from its times."""
+    Program(textwrap.dedent(source))
+    return [math.ceil((t1 - t0) / 20) for t0, t1, _ in written.steps]
+
+
+def test_each_turn_of_the_one_loop_is_a_step_also_where_it_has_more(written: Written) -> None:
+    """A critic in each batch of two epochs, and a generator in each fifth."""
+    source = """
+    for epoch in range(2):
+        for batch in range(50):
+            unit("critic")
+            if batch % 5 == 4:
+                unit("generator")
+    """
+    assert sizes(source, written) == [1, 1, 1, 1, 2] * 20
+
+
+def test_a_loop_inside_is_a_part_of_the_turn(written: Written) -> None:
+    source = """
+    def criticize():
+        unit("critic")
+
+    for iteration in range(40):
+        for _ in range(5):
+            criticize()
+        unit("generator")
+    """
+    assert sizes(source, written) == [6] * 40
+
+
+def test_what_learns_later_or_more_rarely_belongs_to_the_turn(written: Written) -> None:
+    """An agent's critic learns from the tenth step on, its actor twice in each second of them."""
+    source = """
+    from contextlib import nullcontext
+    for step in range(60):
+        if step >= 10:
+            unit("critic")
+            if step % 2 == 0:
+                for _ in range(2):
+                    unit("actor")
+                with nullcontext():
+                    pass
+    """
+    assert sizes(source, written) == [3, 1] * 25
+
+
+def test_of_one_loop_no_step_is_kept_back_but_the_running_one(written: Written) -> None:
+    """Whoever is killed loses no more."""
+    cycle = steps.Cycle(sums_samples=False)
+    for number in range(9):
+        begin = 1000 + 20 * number
+        cycle.add(steps.Unit("test", "M", start_ns=begin, end_ns=begin + 10, samples=8))
+        assert len(written.steps) == number
+
+
+def test_phases_one_after_the_other_have_steps_of_their_own(written: Written) -> None:
+    source = """
+    for fold in range(3):
+        for batch in range(40):
+            unit("encoder")
+        for batch in range(30):
+            unit("classifier")
+    """
+    assert sizes(source, written) == [1] * 3 * 70
+
+
+def test_optimizers_that_step_in_a_loop_of_their_own_are_of_one_step(written: Written) -> None:
+    source = """
+    for batch in range(30):
+        for optimizer in ("embeddings", "matrices"):
+            unit(optimizer)
+    """
+    assert sizes(source, written) == [2] * 30
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(written: Written, seed: int) -> None:
+    """A step is one turn of the loop that all of some calls are in, whatever is around it."""
+    draw = random.Random(seed)
+    lines, inside = ["def part(key):", "    unit(key)", ""], "    "
+    times = draw.randint(20, 40)
+    if draw.random() < 0.5:
+        lines.append("for epoch in range(3):")
+        inside, times = "        ", 3 * times
+    lines.append(f"{inside[4:]}for turn in range({times // 3 if len(inside) > 4 else times}):")
+    for key in range(draw.randint(1, 4)):
+        call = f"{draw.choice(['unit', 'part'])}('{key}')"
+        around = draw.choice(["", f"for _ in range({draw.randint(2, 6)}): ", "if turn % 3 == 0: "])
+        lines.append(f"{inside}{around if key else ''}{call}")
+    assert len(sizes("\n".join(lines), written)) == times
 
 
 def test_marker_replaces_the_steps_of_a_framework(written: Written) -> None:

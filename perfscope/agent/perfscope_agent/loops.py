@@ -47,12 +47,27 @@ def told() -> list[dict[str, Any]]:
 
 def of_code(code: CodeType) -> list[tuple[_Lines, bool]]:
     """First and last line of each loop of a function, outer ones first, and whether it polls."""
+    ends, handlers = _jumps_back(code)
+    ranges = places.line_ranges(code) if ends else []
+    found: dict[_Lines, bool] = {}
+    for begin, end in ends.items():
+        parts = [(begin, end)] + [(place, place) for to, place in handlers if to == begin]
+        lines = _lines(ranges, parts)
+        found[lines] = found.get(lines, True) and _polls(code.co_code, begin, end)
+    return sorted(found.items(), key=lambda one: (one[0][0], -one[0][1]))
+
+
+def ranges(code: CodeType) -> list[tuple[int, int]]:
+    """The first and last instruction of each loop of a function, outer loops first."""
+    return sorted(_jumps_back(code)[0].items(), key=lambda one: (one[0], -one[1]))
+
+
+def _jumps_back(code: CodeType) -> tuple[dict[int, int], list[tuple[int, int]]]:
+    """Where loops begin and from where they are jumped back to last; handlers that go on there."""
     raw = code.co_code
-    if len(raw) > _LONGEST:
-        return []
     ends: dict[int, int] = {}
     handlers: list[tuple[int, int]] = []
-    for place in range(0, len(raw), 2):
+    for place in range(0, len(raw) if len(raw) <= _LONGEST else 0, 2):
         begin = branches.target(raw, place)
         if begin is None or begin > place or "NO_INTERRUPT" in _names[raw[place]]:
             continue
@@ -60,13 +75,9 @@ def of_code(code: CodeType) -> list[tuple[_Lines, bool]]:
             handlers.append((begin, place))
         else:
             ends[begin] = place
-    ranges = places.line_ranges(code) if ends else []
-    found: dict[_Lines, bool] = {}
-    for begin, end in ends.items():
-        parts = [(begin, end)] + [(place, place) for to, place in handlers if to == begin]
-        lines = _lines(ranges, parts)
-        found[lines] = found.get(lines, True) and _polls(raw, begin, end)
-    return sorted(found.items(), key=lambda one: (one[0][0], -one[0][1]))
+    # where a `with` ends the loop's body, the way past its handler and that from it are one
+    ends.update({begin: place for begin, place in handlers if begin not in ends})
+    return ends, handlers
 
 
 def _polls(raw: bytes, begin: int, end: int) -> bool:

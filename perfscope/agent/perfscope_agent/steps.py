@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import recorder
+from . import recorder, sites
 from .kinds import Any
 
 MARKER = "marker"
@@ -77,15 +77,18 @@ class Unit:
         self.end_ns = end_ns
         self.samples = samples
         self.guesses = guesses  # passes over data of which no loader tells the samples
+        self.site = sites.here()
 
 
 class Cycle:
     """Groups the calls of a loop body into steps.
 
-    A step begins when the first call of the running one comes round again after a different one (a
-    GAN trains two models in one iteration). Until a different one has been seen, repeated calls are
-    kept back, because they may be the first half of a longer iteration; after 16 of them each is a
-    step of its own.
+    Where calls come from several places of the program, a step is a turn of the innermost loop that
+    all of them are in. From one place they may come for several models, in a loop of their own:
+    then a step begins when the first one of the running step comes round again after a different
+    one. Where the loop of a call is in another one, repeated calls are kept back until a different
+    one has been seen, because they may be the first half of a longer iteration (a GAN trains two
+    models in one); after 16 of them each is a step of its own.
     """
 
     def __init__(self, *, sums_samples: bool) -> None:
@@ -97,7 +100,14 @@ class Cycle:
     def add(self, unit: Unit) -> None:
         """Takes the next call; writes the step that it ends, if any."""
         pending = self._pending
-        if pending and self._is_single:
+        runs = _runs(pending)
+        if not pending:
+            self._is_single |= unit.site is not None and len(unit.site.loops) <= 1
+        elif runs[-1] >= _LIMIT:
+            self._settle_on_single(unit.start_ns)
+        elif _are_apart([*pending, unit]):
+            self._take_turn(unit)
+        elif self._is_single:
             if unit.key != pending[0].key:
                 self._is_single = False
             elif len(pending) == 1:  # as in each step of most programs
@@ -105,18 +115,26 @@ class Cycle:
                 pending.clear()
             else:
                 self._flush(unit.start_ns)
-        elif pending:
-            runs = _runs(pending)
-            if unit.key == pending[0].key and len(runs) > 1:
-                self._iteration = {known.key for known in pending}
-                self._flush(unit.start_ns)
-            elif runs[-1] >= _LIMIT:
-                self._settle_on_single(unit.start_ns)
+        elif unit.key == pending[0].key and len(runs) > 1:
+            self._iteration = {known.key for known in pending}
+            self._flush(unit.start_ns)
         pending.append(unit)
         if window is not None and accepts(unit.source):
             # Equal calls that are kept back are steps, as far as is known.
             is_same = len(_runs(pending)) == 1
             window.running(last_number + 1 + (len(pending) if is_same else 0), slack=1)
+
+    def _take_turn(self, unit: Unit) -> None:
+        """Writes the turns that are over of the loop that all calls are in."""
+        units = [*self._pending, unit]
+        self._pending.clear()
+        places = [one.site for one in units if one.site is not None]
+        loop = sites.innermost_shared(places)
+        for at, place in enumerate(places[:-1]):
+            self._pending.append(units[at])
+            if place.ends_turn(places[at + 1], loop):
+                self._write(self._pending, units[at + 1].start_ns)
+                self._pending.clear()
 
     def goes_on_until(self, now_ns: int) -> bool:
         """Lengthens the last call, whose work goes on behind it; False where none is kept."""
@@ -162,6 +180,12 @@ class Cycle:
     def _write(self, units: list[Unit], end_ns: int) -> None:
         samples = _samples(units) if self._sums_samples else units[0].samples
         emit(units[0].source, units[0].start_ns, end_ns, samples=samples)
+
+
+def _are_apart(units: list[Unit]) -> bool:
+    """Whether calls are made at places of the program that are known, and not all the same."""
+    first = units[0].site
+    return any(unit.site is not first for unit in units) and all(unit.site for unit in units)
 
 
 def _samples(units: list[Unit]) -> int:

@@ -1,0 +1,99 @@
+"""Where in the program's loops a call is made, and whether a turn of a loop ends between two calls.
+
+A call's place is the instruction at which each function on the stack is. Loops are jumps back in
+their bytecode. Two calls share the loops that both are in. In one turn of a loop its calls come in
+the order of their instructions, unless they are in a loop inside of it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import files, loops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Dict, List, Tuple
+
+    _Frame = Tuple[CodeType, int]
+    Loop = Tuple[int, int, int]
+    """The function, counted from the outermost one, and where in its bytecode the loop is."""
+
+_MOST_KEPT = 1000
+
+
+class Site:
+    """A place of the program, with all that calls it."""
+
+    def __init__(self, frames: tuple[_Frame, ...]) -> None:
+        self.frames = frames  # outermost first
+        self.loops: list[Loop] = [
+            (level, begin, end)
+            for level, (code, last) in enumerate(frames)
+            for begin, end in loops.ranges(code)
+            if begin <= last <= end
+        ]
+
+    def shared(self, other: Site) -> list[Loop]:
+        """The loops that this place and another one are in, outermost first."""
+        level = 0
+        for mine, theirs in zip(self.frames, other.frames):
+            if mine != theirs:
+                break
+            level += 1
+        found = [loop for loop in self.loops if loop[0] < level]
+        if level < len(self.frames) and level < len(other.frames):
+            code, last = other.frames[level]
+            if code is self.frames[level][0]:
+                found += [
+                    loop for loop in self.loops if loop[0] == level and loop[1] <= last <= loop[2]
+                ]
+        return found
+
+    def ends_turn(self, following: Site, loop: Loop | None) -> bool:
+        """Whether a call here is the last one in a turn of a loop that both places are in.
+
+        What is in a loop inside of that one may come several times in a turn.
+        """
+        if loop is None:
+            return True
+        here, there = self.frames[loop[0]][1], following.frames[loop[0]][1]
+        return there < here or (there == here and self.loops[-1:] == [loop])
+
+
+_kept: Dict[Tuple[int, ...], Site] = {}
+
+
+def here() -> Site | None:
+    """The innermost place of the program on this thread's stack; None where none of it is there."""
+    frame: FrameType | None = sys._getframe(1)
+    frames: List[_Frame] = []
+    own = 0  # so many of the frames are of the program, or called by it
+    while frame is not None:
+        code = frame.f_code
+        is_own = files.is_program(code.co_filename)
+        if is_own or frames:
+            frames.append((code, frame.f_lasti))
+        if is_own:
+            own = len(frames)
+        frame = frame.f_back
+    if not own:
+        return None
+    del frames[own:]
+    key = tuple([part for code, last in frames for part in (id(code), last)])
+    found = _kept.get(key)
+    if found is None:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        found = _kept[key] = Site(tuple(reversed(frames)))
+    return found
+
+
+def innermost_shared(places: list[Site]) -> Loop | None:
+    """The innermost loop that all of some places are in, None where there is none."""
+    first = places[0]
+    common = first.loops
+    for place in places[1:]:
+        common = common[: len(first.shared(place))]
+    return common[-1] if common else None
