@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,25 +13,43 @@ from perfscope.matching.intervals import Times
 from perfscope.trace.loops import Lines, loops_of
 from perfscope.trace.model import Function, Rank, Trace
 
+Place = tuple[Function, Lines]
+"""A loop: its function, and its lines."""
+
 
 def loops_around(trace: Trace) -> Ints:
     """For each stack the number of loops that its functions are in; -1 where one may be hid.
 
     Between two functions of the program may be some of a library, with loops that nobody knows.
     """
-    loops = loops_of(trace.ranks)
-    is_own = [is_user_file(frame.file) for frame in trace.frames]
-    count = [_loops_with(loops, frame.key, frame.line) for frame in trace.frames]
     found = np.full(len(trace.stacks), -1, np.int64)
-    for number, stack in enumerate(trace.stacks) if loops else ():
-        own = [place for place, frame in enumerate(stack) if is_own[frame]]
+    for number, loops in enumerate(nested_loops(trace)):
+        own = [place for place, frame in enumerate(trace.stacks[number]) if _is_own(trace, frame)]
         if own and len(own) == own[-1] - own[0] + 1:
-            found[number] = sum(count[stack[place]] for place in own)
+            found[number] = len(loops)
     return found
 
 
-def _loops_with(loops: Mapping[Function, frozenset[Lines]], function: Function, line: int) -> int:
-    return sum(first <= line <= last for first, last in loops.get(function, ()))
+def nested_loops(trace: Trace) -> list[tuple[Place, ...]]:
+    """For each stack the loops that its functions are in, outermost first; empty: none is told."""
+    loops = loops_of(trace.ranks)
+    around = [
+        [(frame.key, lines) for lines in _around(loops.get(frame.key, ()), frame.line)]
+        for frame in trace.frames
+    ]
+    stacks = trace.stacks if loops else ()
+    return [tuple(one for frame in stack for one in around[frame]) for stack in stacks]
+
+
+def _around(loops: Iterable[Lines], line: int) -> list[Lines]:
+    return sorted(
+        (lines for lines in loops if lines[0] <= line <= lines[1]),
+        key=lambda lines: (lines[0], -lines[1]),
+    )
+
+
+def _is_own(trace: Trace, frame: int) -> bool:
+    return is_user_file(trace.frames[frame].file)
 
 
 def depths(rank: Rank, around: Ints, token: Ints, enter: Times, leave: Times) -> Ints:

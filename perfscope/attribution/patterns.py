@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfscope.arrays import Bools, Ints
-from perfscope.attribution.call_loops import depths, loops_around
+from perfscope.attribution.call_loops import depths, loops_around, nested_loops
+from perfscope.attribution.counted_turns import turns_counted
 from perfscope.attribution.cycles import (
     LITTLE,
     MIN_PERIODS,
@@ -117,9 +118,17 @@ def _common_ends(waits: Waits, is_whole: Bools, ends: Times) -> Times | None:
 
 
 def of_samples(trace: Trace, focus: Focus) -> Periods | None:
-    """Periods of the lines that samples show: an earlier line is the next turn of a loop."""
-    user = np.array([is_user_file(frame.file) for frame in trace.frames], np.bool_)
+    """Periods that samples show: of the variables that count turns, else of lines.
+
+    An earlier line is the next turn of a loop.
+    """
     places = range(min(MOST_RANKS, len(trace.ranks)))
+    nested = nested_loops(trace)
+    if nested:
+        found = {place: turns_counted(trace.ranks[place], nested, focus) for place in places}
+        if ends := _together(found, len(trace.ranks), focus):
+            return Periods(ends[0], "samples")
+    user = np.array([is_user_file(frame.file) for frame in trace.frames], np.bool_)
     found = {place: _turns(trace, trace.ranks[place], focus, user) for place in places}
     ends = _together(found, len(trace.ranks), focus)
     return Periods(ends[0], "samples") if ends else None

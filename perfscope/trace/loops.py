@@ -1,9 +1,22 @@
-"""Which lines of the program's functions go round together, as the agent read it in bytecode."""
+"""Which lines of the program's functions go round together, as the agent read it in bytecode.
+
+And what the variables were that count turns of loops, when the agent looked.
+"""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
 
 from perfscope.trace.model import Function, Rank
+from perfscope.trace.samples import LOOP_TURN_DTYPE
+
+LARGEST = 1 << 62
+"""Numbers that are no smaller are none of a clock, and count nothing."""
+
+MOST_TURNS = 1 << 24
+"""A loop that turns more often has no steps that anyone would look at."""
 
 Lines = tuple[int, int]
 """First and last line of a loop."""
@@ -19,14 +32,52 @@ def polling_loops(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
     return _told(ranks, "polls")
 
 
+def counted_loops(rank: Rank) -> list[tuple[Function, Lines] | None]:
+    """The loops of a rank's `loop_turns`, by their places there; None of what tells none."""
+    return [_loop(one) for one in _listed(rank.metadata.get("loop_turns"))]
+
+
+def _loop(told: object) -> tuple[Function, Lines] | None:
+    place = _place(told)
+    lines = _lines(told.get("lines")) if isinstance(told, Mapping) else None
+    return (place, lines) if place and lines else None
+
+
+def values_seen(metadata: Mapping[str, Any], offset_ns: int) -> npt.NDArray[np.void]:
+    """The rows of `loop_turns`: of each loop those looks that are what they should be."""
+    found = []
+    for number, told in enumerate(_listed(metadata.get("loop_turns"))):
+        known = told if isinstance(told, Mapping) else {}
+        moments, values = _listed(known.get("at_ns")), _listed(known.get("values"))
+        for at, value in zip(moments, values, strict=False):
+            if _counts(at) and _counts(value):
+                found.append((at + offset_ns, number, value))
+    return np.sort(np.array(found, LOOP_TURN_DTYPE), order="t")
+
+
+def last_values(rank: Rank) -> list[int | None]:
+    """What the variables were when the program ended, by their places in `loop_turns`."""
+    told = _listed(rank.metadata.get("loop_turns"))
+    last = [one.get("last") if isinstance(one, Mapping) else None for one in told]
+    return [one if _counts(one) else None for one in last]
+
+
+def _counts(value: object) -> TypeGuard[int]:
+    return type(value) is int and abs(value) < LARGEST
+
+
+def _place(told: object) -> Function | None:
+    parts = str(told.get("place", "")).split("\x1f") if isinstance(told, Mapping) else []
+    return (parts[0], parts[1]) if len(parts) == 3 else None
+
+
 def _told(ranks: Iterable[Rank], what: str) -> dict[Function, frozenset[Lines]]:
     found: dict[Function, set[Lines]] = {}
     for rank in ranks:
         told = rank.metadata.get("loops")
         for one in told if isinstance(told, list) else ():
-            place = str(one.get("place", "")).split("\x1f") if isinstance(one, Mapping) else []
-            if len(place) == 3:
-                own = found.setdefault((place[0], place[1]), set())
+            if (place := _place(one)) is not None:
+                own = found.setdefault(place, set())
                 own.update(filter(None, map(_lines, _listed(one.get(what)))))
     return {function: frozenset(lines) for function, lines in found.items() if lines}
 

@@ -292,6 +292,7 @@ class Rank:
     garbage_collections: Table = field(
         default_factory=lambda: empty(samples.GARBAGE_COLLECTION_DTYPE)
     )
+    loop_turns: Table = field(default_factory=lambda: empty(samples.LOOP_TURN_DTYPE))
     gpu_samples: Table = field(default_factory=lambda: empty(GPU_SAMPLE_DTYPE))
     """Of the GPUs that this process sampled, which need not be those that it used."""
     gpu_processes: Table = field(default_factory=lambda: empty(GPU_PROCESS_DTYPE))

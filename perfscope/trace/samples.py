@@ -96,6 +96,13 @@ HEAP_SAMPLE_DTYPE = np.dtype(
 )
 PYTHON_SAMPLE_DTYPE = np.dtype([("t", "i8"), ("blocks", "i8")])
 """Blocks that Python's allocator has given out: how many Python objects there are, roughly."""
+LOOP_TURN_DTYPE = np.dtype(
+    [
+        ("t", "i8"),
+        ("loop", "i4"),  # place in what the metadata tells as `loop_turns`
+        ("value", "i8"),  # of the variable that counts its turns
+    ]
+)
 GARBAGE_COLLECTION_DTYPE = np.dtype(
     [
         ("t0", "i8"),

@@ -47,14 +47,21 @@ def told() -> list[dict[str, Any]]:
 
 def of_code(code: CodeType) -> list[tuple[_Lines, bool]]:
     """First and last line of each loop of a function, outer ones first, and whether it polls."""
-    ends, handlers = _jumps_back(code)
-    ranges = places.line_ranges(code) if ends else []
     found: dict[_Lines, bool] = {}
-    for begin, end in ends.items():
-        parts = [(begin, end)] + [(place, place) for to, place in handlers if to == begin]
-        lines = _lines(ranges, parts)
+    for (begin, end), lines in with_lines(code):
         found[lines] = found.get(lines, True) and _polls(code.co_code, begin, end)
     return sorted(found.items(), key=lambda one: (one[0][0], -one[0][1]))
+
+
+def with_lines(code: CodeType) -> list[tuple[tuple[int, int], _Lines]]:
+    """The first and last instruction of each loop of a function, and its lines."""
+    ends, handlers = _jumps_back(code)
+    known = places.line_ranges(code) if ends else []
+    found = []
+    for begin, end in ends.items():
+        parts = [(begin, end)] + [(place, place) for to, place in handlers if to == begin]
+        found.append(((begin, end), _lines(known, parts)))
+    return found
 
 
 def ranges(code: CodeType) -> list[tuple[int, int]]:

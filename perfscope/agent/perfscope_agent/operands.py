@@ -171,7 +171,7 @@ class Looker:
         self._kinds: tuple[tuple[type, tuple[Any, ...]], ...] = ()
         self._made: dict[type, Any] = {}
         self._loaded = (False, False)
-        self._variables = callees.variables_at(rec) if _is_known() else None
+        self._variables = callees.variables_at(rec) if is_known() else None
         self._budget = Budget()
         self._subnormal_times: dict[str, float] = {}
         self.looks = 0
@@ -331,7 +331,7 @@ class Looker:
         self._kinds = tuple(kinds)
 
 
-def _is_known() -> bool:
+def is_known() -> bool:
     """Whether this is a Python whose recorder can look at variables: 3.9 has no such functions."""
     return bytecode.is_known() and sys.version_info >= (3, 10)
 

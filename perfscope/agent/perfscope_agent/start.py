@@ -85,6 +85,7 @@ def _start_recording(is_lazy: bool) -> None:
         read_files,
         stacks,
         topology,
+        turns,
         workers,
     )
     from .frameworks import install
@@ -152,19 +153,16 @@ def _let_spy(*, starts: bool) -> None:
 
 def _after_start() -> None:
     """What can wait until the program runs: a short-lived process never pays for it."""
-    from . import garbage, operands, python_objects, read_files, stacks, topology
+    from . import garbage, operands, python_objects, read_files, stacks, topology, turns
 
     rec = recorder.activate()
     if rec is not None:
         garbage.start(rec)
         operands.start(rec)
+        turns.start(rec)
         read_files.start()
-        stacks.with_each_sample += [
-            lambda: python_objects.sample(rec),
-            garbage.tick,
-            read_files.look,
-            operands.look,
-        ]
+        looks = (garbage.tick, read_files.look, operands.look, turns.look)
+        stacks.with_each_sample += [lambda: python_objects.sample(rec), *looks]
     found = topology.topology()
     metadata.facts["topology"] = found
     metadata.collect_versions()
@@ -196,10 +194,11 @@ def _later(busy: Any) -> None:
 
 def _note_code() -> None:
     """What lines work on and which go round together, what files are read, and the forks."""
-    from . import loops, operands, read_files
+    from . import loops, operands, read_files, turns
 
     metadata.facts["operands"] = operands.told()
     metadata.facts["loops"] = loops.told()
+    metadata.facts["loop_turns"] = turns.told()
     metadata.facts["read_files"] = read_files.told()
     metadata.facts["forks"] = _fork_count
 

@@ -25,6 +25,7 @@ from perfscope.readers.recording.totals import totals_of
 from perfscope.readers.recording.wall_clocks import Clock
 from perfscope.structures import dataclass
 from perfscope.trace.counts import count_under
+from perfscope.trace.loops import values_seen
 from perfscope.trace.model import Rank, ThreadInfo
 from perfscope.trace.moving import times_of
 from perfscope.trace.operations import code_of
@@ -113,6 +114,7 @@ def _rank(read: CallsRead, context: RankContext, tables: Tables) -> Rank:
         thinning=thinning_of(process),
     )
     _attach(rank, tables, offset)
+    rank.loop_turns = values_seen(rank.metadata, offset)
     rank.totals, rank.call_totals = (
         totals_of(process, rank),
         call_totals_of(process, read.numbering),
