@@ -36,3 +36,6 @@ MOST_LOST = 0.98
 
 MAJOR = 0.1
 """Share of the run from which a problem is a major one."""
+
+AT_THE_DOOR_NS = 500_000
+"""So long a busy machine takes to enter a call, and from one to the next, without work between."""

@@ -29,6 +29,7 @@ from perfscope.attribution.timeline import (
     blocking_layer,
     build_timeline,
 )
+from perfscope.judging import AT_THE_DOOR_NS
 from perfscope.matching.intervals import EMPTY_LAYER, Layer
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.schema.enums import Activity
@@ -41,15 +42,12 @@ from perfscope.trace.splicing import spliced
 CALL = Frame("mpi4py.MPI", BUILT_IN, 0)
 """What stands for a call of which it is not told what it does."""
 
-AT_THE_DOOR_NS = 500_000
-"""The interpreter is let go of before the call is entered: so long a busy machine takes for it.
+BEGINS_A_CALL = (Activity.COMMUNICATION, Activity.SERIALIZATION)
+"""What is seen where the interpreter is let go of, before a call is entered.
 
 What converts an object there is given to the call only where nothing else tells of a conversion: it
-speaks for a gap that is no longer, and for one in which it is seen earlier, too.
+speaks for a gap that is no longer than that takes, and for one in which it is seen earlier, too.
 """
-
-BEGINS_A_CALL = (Activity.COMMUNICATION, Activity.SERIALIZATION)
-"""What is seen then."""
 
 
 def with_bare_stacks(trace: Trace) -> tuple[Trace, Ints]:

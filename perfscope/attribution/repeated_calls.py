@@ -27,7 +27,7 @@ from perfscope.attribution.cycles import (
     outer_is_step,
 )
 from perfscope.attribution.nesting import MOST_EVENTS, Loop, Nest, like
-from perfscope.judging import MAIN
+from perfscope.judging import AT_THE_DOOR_NS, MAIN
 from perfscope.structures import dataclass
 
 FIGURES = 64
@@ -195,8 +195,9 @@ def _elsewhere(nest: Nest, loop: Loop, symbol: int) -> list[Ints]:
 
 def _holds(whole: tuple[int, ...], parts: tuple[int, ...]) -> bool:
     """Whether parts come in a body in this order, with others between them: a turn with more."""
-    left = iter(whole)
-    return all(part in left for part in parts)
+    left, size = iter(whole), len(parts)
+    is_alone = any(whole[place : place + size] == parts for place in range(len(whole)))
+    return all(part in left for part in parts) and not is_alone
 
 
 def _ends_of_groups(behind: Ints) -> Ints:
@@ -208,5 +209,6 @@ def _ends_of_groups(behind: Ints) -> Ints:
     if not every:
         return np.arange(len(behind))
     at = np.arange(len(behind)) % every == place
-    is_group = np.median(behind[~at]) < NO_WORK * np.median(behind[at])
+    most = min(AT_THE_DOOR_NS, NO_WORK * float(np.median(behind[at])))
+    is_group = np.median(behind[~at]) < most
     return np.flatnonzero(at) if is_group else np.arange(len(behind))

@@ -37,13 +37,14 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     monkeypatch.setattr(recorder, "current", found)
     monkeypatch.setattr(steps, "source", None)
     monkeypatch.setattr(steps, "last_number", -1)
+    monkeypatch.setattr(sites, "_met", {})
     return found
 
 
 @pytest.fixture
 def no_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of calls that a library makes it is not known where in the program they are."""
-    monkeypatch.setattr(sites, "here", lambda: None)
+    monkeypatch.setattr(sites, "of", lambda _: None)
 
 
 def play(calls: str, *, sums_samples: bool = False, guesses: int = 0) -> None:
@@ -184,6 +185,20 @@ def test_of_one_loop_no_step_is_kept_back_but_the_running_one(written: Written) 
         begin = 1000 + 20 * number
         cycle.add(steps.Unit("test", "M", start_ns=begin, end_ns=begin + 10, samples=8))
         assert len(written.steps) == number
+
+
+def test_where_calls_come_from_is_looked_at_more_rarely_after_many_from_one_place(
+    written: Written,
+) -> None:
+    source = """
+    for step in range(200):
+        unit("M")
+    for step in range(200):
+        unit("M")
+        unit("N")
+    """
+    assert sizes(source, written)[:200] == [1] * 200
+    assert abs(len(written.steps) - 400) <= 8
 
 
 def test_phases_one_after_the_other_have_steps_of_their_own(written: Written) -> None:

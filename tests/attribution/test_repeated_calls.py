@@ -92,10 +92,28 @@ def test_layers_that_mirror_each_other_are_exchanged_in_one_step(
     assert steps(tokens, work=work, sizes=moved) in {39, 40}
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_random_layers_that_mirror_each_other(seed: int) -> None:
+    """Weights, with biases or without, of layers there and back, at once or one after the other."""
+    draw = random.Random(seed)
+    there = draw.sample(range(1, 9), draw.randint(2, 6))
+    layers = [*there, *draw.choice([there, there[:-1]])[::-1]]
+    step = [part for one in layers for part in ((one, one + 10) if seed % 2 else (one,))]
+    work = [1000, *[draw.choice([0, 300])] * (len(step) - 1)] * 60
+    found = steps(step * 60, work=work, sizes=[1000 * one for one in step * 60])
+    assert found in {59, 60, 61}
+
+
 def test_equal_exchanges_without_work_between_them_are_of_one_step() -> None:
     found = step_marks(calls([7] * 120, work=[1000, 2, 2] * 40))
     assert found.tolist() == list(range(2, 120, 3))
     assert steps([7] * 120) == 120
+
+
+def test_batches_of_little_work_before_a_long_evaluation_are_steps() -> None:
+    """All gradients at once; ten batches of 2 ms, and a second in which nothing is exchanged."""
+    work = [2_000_000] * 9 + [1_000_000_000]
+    assert steps([7] * 400, work=work * 40, sizes=ARRAY) == 400
 
 
 def test_pairs_of_figures_after_every_second_step_make_it_no_half() -> None:

@@ -14,7 +14,7 @@ from . import files, loops
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-    from typing import Dict, List, Tuple
+    from typing import Any, Dict, List, Tuple
 
     _Frame = Tuple[CodeType, int]
     Loop = Tuple[int, int, int]
@@ -62,31 +62,57 @@ class Site:
         return there < here or (there == here and self.loops[-1:] == [loop])
 
 
+_OFTEN, _SELDOM = 64, 8
+"""So many calls of one kind from one place; then only each so many times it is looked where."""
+
 _kept: Dict[Tuple[int, ...], Site] = {}
+_met: Dict[object, List[Any]] = {}
+"""By kind of call where it came from last, and how many of them did one after the other."""
+
+_is_own: Dict[str, bool] = {}
 
 
 def here() -> Site | None:
     """The innermost place of the program on this thread's stack; None where none of it is there."""
     frame: FrameType | None = sys._getframe(1)
-    frames: List[_Frame] = []
+    codes: List[CodeType] = []
+    key: List[int] = []
     own = 0  # so many of the frames are of the program, or called by it
     while frame is not None:
         code = frame.f_code
-        is_own = files.is_program(code.co_filename)
-        if is_own or frames:
-            frames.append((code, frame.f_lasti))
-        if is_own:
-            own = len(frames)
+        is_own = _is_own.get(code.co_filename)
+        if is_own is None:
+            is_own = _is_own[code.co_filename] = files.is_program(code.co_filename)
+        if is_own or codes:
+            codes.append(code)
+            key += (id(code), frame.f_lasti)
+            if is_own:
+                own = len(codes)
         frame = frame.f_back
     if not own:
         return None
-    del frames[own:]
-    key = tuple([part for code, last in frames for part in (id(code), last)])
-    found = _kept.get(key)
+    place = tuple(key[: 2 * own])
+    found = _kept.get(place)
     if found is None:
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
-        found = _kept[key] = Site(tuple(reversed(frames)))
+        found = _kept[place] = Site(tuple(zip(codes[:own], key[1::2]))[::-1])
+    return found
+
+
+def of(key: object) -> Site | None:
+    """The place that a call of some kind comes from."""
+    known = _met.get(key)
+    if known is None:
+        if len(_met) >= _MOST_KEPT:
+            _met.clear()
+        known = _met[key] = [None, 0]
+    known[1] += 1
+    if known[1] <= _OFTEN or known[1] % _SELDOM == 0:
+        site = here()
+        if site is not known[0]:
+            known[:] = site, 0
+    found: Site | None = known[0]
     return found
 
 

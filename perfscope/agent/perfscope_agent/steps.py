@@ -77,7 +77,7 @@ class Unit:
         self.end_ns = end_ns
         self.samples = samples
         self.guesses = guesses  # passes over data of which no loader tells the samples
-        self.site = sites.here()
+        self.site = sites.of(key)
 
 
 class Cycle:
