@@ -8,6 +8,9 @@ from perfscope.attribution.nesting import MOST_EVENTS
 MIN_PERIODS = 5
 """Fewer repetitions are no pattern."""
 
+OFTEN = 4 * MIN_PERIODS
+"""Distances of so many tell whether they are by lot, if they vary much."""
+
 NO_WORK = 0.04
 """Of the work behind the last of some equal events: with less between them they are one."""
 
@@ -54,15 +57,19 @@ def longest_of(lengths: Ints | Floats) -> tuple[int, int]:
     return 0, 0
 
 
-def are_by_lot(places: Ints, length: int) -> bool:
-    """Whether places in a sequence may have been drawn by lot, by their distances."""
-    return len(places) < MIN_PERIODS or _statistic(places, length) < CHANCE
+def are_by_lot(places: Ints) -> bool:
+    """Whether places in a sequence may have been drawn by lot, by their distances alone.
+
+    How many there are outside of them tells nothing: also what comes by lot may come for a while.
+    """
+    return len(places) < MIN_PERIODS or _statistic(np.diff(places)) < CHANCE
 
 
 def by_chance(token: Ints) -> bool:
     """Whether events follow each other as if each had been drawn by lot."""
-    often = np.flatnonzero(np.bincount(token) >= 4 * MIN_PERIODS).tolist()
-    spaced = [_statistic(np.flatnonzero(token == one), len(token)) for one in often]
+    often = np.flatnonzero(np.bincount(token) >= OFTEN).tolist()
+    places = [np.flatnonzero(token == one) for one in often]
+    spaced = [_statistic(np.diff(one), len(token) / len(one)) for one in places]
     return len(often) > 1 and max(spaced) < CHANCE
 
 
@@ -86,10 +93,14 @@ def surprise(share: float, expected: float) -> float:
     return float(share * np.log(share / expected) + rest)
 
 
-def _statistic(places: Ints, length: int) -> float:
-    """How far the distances are from those of places drawn by lot, by Kolmogorov and Smirnov."""
-    apart = np.diff(places)
-    share = len(places) / length
+def _statistic(apart: Ints, usual: float | None = None) -> float:
+    """How far distances are from those of places drawn by lot, by Kolmogorov and Smirnov.
+
+    Args:
+        apart: the distances.
+        usual: what they would be on average; None: what they are.
+    """
+    share = 1.0 / (np.mean(apart) if usual is None else usual)
     values, counts = np.unique(apart, return_counts=True)
     below = np.concatenate([[0.0], np.cumsum(counts) / len(apart)])
     by_lot = 1.0 - (1.0 - share) ** values

@@ -14,6 +14,7 @@ from perfscope.attribution.cycles import (
     LITTLE,
     MIN_PERIODS,
     NONE,
+    OFTEN,
     are_by_lot,
     is_steady,
     outer_is_step,
@@ -197,7 +198,8 @@ def _turns(trace: Trace, rank: Rank, focus: Focus, user: np.ndarray) -> Ints:
     for level in range(max(map(len, stacks))):
         at, by_lot = _backward(trace, stacks, level, user)
         ends = times[at]
-        if not _is_seen(at, ends) or (len(at) > MAIN * by_lot and are_by_lot(at, len(stacks))):
+        is_told = len(at) >= OFTEN or len(at) > MAIN * by_lot  # few say little by their distances
+        if not _is_seen(at, ends, focus) or (is_told and are_by_lot(at)):
             continue
         if len(chosen) and outer_is_step(len(chosen), len(ends) / len(chosen)):
             break
@@ -232,11 +234,12 @@ def _backward_by_lot(lines: list[int]) -> float:
     return float(1.0 - np.sum(often**2)) / 2 * (len(lines) - 1)
 
 
-def _is_seen(at: Ints, ends: Ints) -> bool:
-    """Whether turns are long enough for the samples, and alike."""
-    if len(at) <= MIN_PERIODS:
+def _is_seen(at: Ints, ends: Ints, focus: Focus) -> bool:
+    """Whether turns are long enough for the samples, and alike, and what the program does."""
+    if len(at) <= MIN_PERIODS or np.median(np.diff(at)) < FEWEST_SAMPLES:
         return False
-    return bool(np.median(np.diff(at)) >= FEWEST_SAMPLES) and is_steady(np.diff(ends))
+    turns = np.diff(ends)
+    return is_steady(turns) and len(turns) * np.median(turns) >= LEAST_SHARE * focus.length_ns
 
 
 def find_periods(trace: Trace, waits: Waits, focus: Focus) -> Periods | None:

@@ -129,7 +129,7 @@ def _is_now_and_then(nest: Nest, loop: Loop, inner: Loop) -> bool:
         return True
     turns, own = inner.turns, {one for one in loop.body if one not in nest.loops}
     is_constant = not np.ptp(turns) or not own.isdisjoint(nest.tokens(inner))
-    return not is_constant and are_by_lot(np.cumsum(turns), int(turns.sum()))
+    return not is_constant and are_by_lot(np.cumsum(turns))
 
 
 def _is_nested(nest: Nest, inner: Loop, calls: Calls) -> bool:

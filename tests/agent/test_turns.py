@@ -88,6 +88,21 @@ def test_of_many_looks_every_second_one_is_kept_and_again(monkeypatch: pytest.Mo
     assert len(told["at_ns"]) == len(values)
 
 
+def test_of_code_that_is_made_all_the_time_not_all_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "for step in range(9):\n    print(step)\n"
+    codes = [compile(source, "/job/program.py", "exec") for _ in range(5)]
+    library: Any = Library(codes[0])
+    monkeypatch.setattr(callees, "variables_at", lambda _: (0, 0))
+    monkeypatch.setattr(pace.Budget, "SHARE", 1e9)
+    monkeypatch.setattr(turns, "_MOST_FOUND", 3)
+    monkeypatch.setattr(own_threads, "contents", lambda _: {})
+    looker = turns.Looker(library)
+    for library.code in codes:
+        for library.value in range(5):
+            looker.look()
+    assert [one["values"] for one in looker.told()] == [list(range(5))] * 3
+
+
 def test_a_failure_is_noted_and_ends_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     code = compile("for step in range(9):\n    print(step)\n", "/job/program.py", "exec")
     library: Any = Library(code)

@@ -163,6 +163,36 @@ def test_turns_shorter_than_the_time_between_samples_have_no_steps(seed: int) ->
     assert sampled([(0.02, lines) for lines in turns]).source is None
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_by_lot_in_a_part_of_the_run_have_no_steps(seed: int) -> None:
+    """What follows tells nothing of how the lines came, and neither does what has none of them."""
+    draw = random.Random(seed)
+    lines = [
+        [10, 61, draw.choice((51, 53))] if draw.random() < 0.2 else [10, 61] for _ in [0] * 300
+    ]
+    assert sampled([*((0.02, one) for one in lines), (12.0, [12])]).source is None
+
+
+def test_turns_in_a_small_part_of_the_run_are_no_steps() -> None:
+    turn = [(0.1, [10, 31]), (0.2, [10, 32]), (0.1, [10, 33])]
+    assert sampled([*turn * 30, (12.0, [12])]).count == 30
+    assert sampled([*turn * 9, (30.0, [12]), *turn * 9, (20.0, [12])]).source is None
+
+
+def test_steps_that_are_at_other_times_on_each_rank_last_as_long_as_there_is_time() -> None:
+    """Each rank takes long for every second step, and its neighbor for the others."""
+    builder = TraceBuilder(2, end_s=1e3)
+    writers = [Writer(builder.rank(number)) for number in range(2)]
+    for step in range(100):
+        for place, writer in enumerate(writers):
+            writer.call("MPI_Send", peer=1 - place, work=0.029 if (step + place) % 2 else 0.009)
+    steps = finish(builder, writers)
+    assert (steps.source, steps.count) == ("communication", 100)
+    assert steps.step_s_median.value == pytest.approx(0.02)
+    assert steps.step_s_p95.value == pytest.approx(0.02)
+    assert steps.max_seconds == pytest.approx((0.03,) * 99)
+
+
 def test_few_long_turns_are_steps() -> None:
     turn = [(0.5, [10, 31]), (1.0, [10, 32]), (0.5, [10, 33])]
     steps = sampled(turn * 7)

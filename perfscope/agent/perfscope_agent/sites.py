@@ -95,7 +95,7 @@ def here() -> Site | None:
     found = _kept.get(place)
     if found is None:
         if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
+            return None  # of a program that makes code all the time, each place is a new one
         found = _kept[place] = Site(tuple(zip(codes[:own], key[1::2]))[::-1])
     return found
 

@@ -30,6 +30,9 @@ _MOST_LOOPS = 16
 _MOST_SEEN = 512
 """Looks at a loop that are kept; of more, every second one."""
 
+_MOST_FOUND = 1000
+"""Functions that are looked through, and loops whose turns are kept until the end."""
+
 _LEAST_SEEN = 3
 _LARGEST = 1 << 53
 _KINDS = ((int, (int.__index__,)),)
@@ -127,12 +130,15 @@ class Looker:
             for (instructions, lines, root), answer in zip(loops_asked[place], answers):
                 if answer and answer[2] is int and abs(answer[3][0]) < _LARGEST:
                     key = id(code), instructions[0]
-                    seen = self._seen.setdefault(key, _Seen(code, lines, root[0]))
-                    seen.see(now_ns, answer[3][0])
+                    if key in self._seen or len(self._seen) < _MOST_FOUND:
+                        seen = self._seen.setdefault(key, _Seen(code, lines, root[0]))
+                        seen.see(now_ns, answer[3][0])
 
     def _of(self, code: CodeType) -> list[_Counted]:
         known = self._counted.get(id(code))
         if known is None:
+            if len(self._counted) >= _MOST_FOUND:
+                return []
             found = counted(code) if files.is_program(code.co_filename) else []
             known = self._counted[id(code)] = (code, found)
         return known[1]
