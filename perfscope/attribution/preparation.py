@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints, is_one_of
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
+from perfscope.attribution.ends_of_calls import with_ends_of_calls
 from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.attribution.focus import Focus, focus_of_analysis
 from perfscope.attribution.periodic_metrics import rare_figures, step_ends
@@ -168,7 +169,7 @@ def _digest(
     focus: Focus | None,
     when_matched: Callable[[Trace], None] | None = None,
 ) -> Prepared:
-    trace, bare = with_bare_stacks(with_exposed_communication(trace))
+    trace, bare = with_bare_stacks(with_ends_of_calls(with_exposed_communication(trace)))
     waits = split_operations(trace)
     if when_matched is not None:
         when_matched(trace)

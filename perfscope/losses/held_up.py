@@ -62,7 +62,7 @@ def _without_cpu_s(waits: CpuWait, length_s: float) -> tuple[float, float, float
     limited_s = min(waits.throttled_s * min(1.0, waits.work_s / length_s), waits.in_work_s)
     left_s = waits.in_work_s - limited_s
     others_s = min(waits.others_share * waits.in_work_s, left_s)
-    return limited_s, others_s, left_s - others_s
+    return limited_s, others_s + waits.others_share * waits.in_pool_s, left_s - others_s
 
 
 def held_up(

@@ -78,6 +78,24 @@ static uint32_t add_children(uint32_t pid, uint32_t *pids, uint32_t count)
     return count;
 }
 
+/* The processes that descend from one. */
+static uint32_t descendants_of(uint32_t pid, uint32_t *pids)
+{
+    uint32_t count = add_children(pid, pids, 0);
+    for (uint32_t i = 0; i < count; i++)
+        count = add_children(pids[i], pids, count);
+    return count;
+}
+
+uint64_t ps_cpu_of_descendants_ns(void)
+{
+    uint32_t pids[MAX_PROCESSES], count = descendants_of(ps_listed_process(), pids);
+    uint64_t used_ns = 0;
+    for (uint32_t i = 0; i < count; i++)
+        used_ns += ps_cpu_of_process_ns(pids[i]);
+    return used_ns;
+}
+
 ps_tree_memory ps_memory_tree(void)
 {
     uint32_t pids[MAX_PROCESSES];
@@ -86,13 +104,11 @@ ps_tree_memory ps_memory_tree(void)
     uint64_t recording = ps_claims_resident();
     if (memory.own_bytes > recording)
         memory.own_bytes -= recording;
-    uint32_t count = add_children(own, pids, 0);
+    uint32_t count = descendants_of(own, pids);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bytes = proportional_bytes(pids[i]);
         memory.descendants_bytes += bytes;
-        memory.descendants_cpu_ns += ps_cpu_of_process_ns(pids[i]);
         memory.descendants += bytes > 0;
-        count = add_children(pids[i], pids, count);
     }
     return memory;
 }

@@ -40,6 +40,7 @@ typedef struct {
     uint64_t next_scan_tick;
     uint64_t next_system_tick;
     uint64_t next_node_tick;
+    uint64_t next_cpus_tick;
     uint64_t next_tree_tick;
     uint64_t next_heap_tick;
     bool is_gpu_launched;
@@ -135,9 +136,16 @@ static uint64_t ticks_between(const sampler_state *state, uint32_t hz)
 }
 
 /* What the CPUs did, and how much of that for this process and its descendants. */
-static void sample_cpus(const sampler_state *state, uint64_t descendants_ns, uint64_t now_ns)
+static void sample_cpus(sampler_state *state, uint64_t now_ns)
 {
+    if (state->tick < state->next_cpus_tick)
+        return;
+    uint64_t before = ps_clock(CLOCK_THREAD_CPUTIME_ID);
     ps_cpu_use use = ps_cpus_read();
+    uint64_t descendants_ns = use.cpus ? ps_cpu_of_descendants_ns() : 0;
+    uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
+    state->next_cpus_tick = state->tick + ticks_between(state, 1) * TREE_EVERY_S +
+                            cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;
     ps_record *record = use.cpus ? claim_sample(PS_SAMPLE_CPUS, now_ns) : NULL;
     if (!record)
         return;
@@ -157,7 +165,6 @@ static void sample_tree(sampler_state *state, uint64_t now_ns)
         return;
     uint64_t before = ps_clock(CLOCK_THREAD_CPUTIME_ID);
     ps_tree_memory memory = ps_memory_tree();
-    sample_cpus(state, memory.descendants_cpu_ns, now_ns);
     uint64_t cost_ns = ps_clock(CLOCK_THREAD_CPUTIME_ID) - before;
     state->next_tree_tick = state->tick + ticks_between(state, 1) * TREE_EVERY_S +
                             cost_ns * SCAN_BUDGET_DIVISOR / state->period_ns;
@@ -241,6 +248,7 @@ static void take_samples(sampler_state *state)
         state->next_system_tick = state->tick + ticks_between(state, SYSTEM_HZ);
     }
     if (!is_worker) {
+        sample_cpus(state, now_ns);
         sample_tree(state, now_ns);
         sample_heap(state, now_ns);
     }

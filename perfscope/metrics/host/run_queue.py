@@ -42,6 +42,8 @@ class CpuWait:
     """CPUs that these used on average; None: not measured, and the share is the least."""
     cpus: int = 0
     """That the rank may use."""
+    in_pool_s: float = 0.0
+    """Of the work, in which the main thread slept while threads of its process had no CPU."""
 
     @property
     def in_work_share(self) -> float:
@@ -54,9 +56,14 @@ class CpuWait:
         return self.in_work_s + self.in_transfer_s
 
     def part(self, *, is_of_others: bool) -> CpuWait:
-        """What of it other processes cost, or else what threads of the job may have."""
+        """What of it other processes cost, or else what threads of the job may have.
+
+        Threads of a pool that have no CPU hold up who waits for them. What they take from each
+        other is a matter of their number, and no waiting of the main thread.
+        """
         share = self.others_share if is_of_others else 1.0 - self.others_share
         in_work_s, in_transfer_s = share * self.in_work_s, share * self.in_transfer_s
+        in_work_s += share * self.in_pool_s if is_of_others else 0.0
         return replace(self, in_work_s=in_work_s, in_transfer_s=in_transfer_s)
 
 
@@ -108,7 +115,31 @@ def _of_rank(
         others_share=takers.share,
         others_cpus=takers.busy_cpus,
         cpus=takers.cpus,
+        in_pool_s=min(_in_pool_s(rank, timeline, focus), max(work_ns - in_work, 0.0) / 1e9),
     )
+
+
+def _in_pool_s(rank: Rank, timeline: Timeline, focus: Focus) -> float:
+    """Work in which the main thread sleeps, by the share in which threads that want a CPU lack it.
+
+    As long as one of them wants one: where none does, the main thread waits for something else. All
+    threads are looked at more rarely than the main one, so that it goes by when they were.
+    """
+    main, process = rank.main_samples, rank.process_samples
+    looked = process[np.flatnonzero(np.diff(process["queue_delay_ns"], prepend=-1))]
+    if len(main) < 2 or len(looked) < 2:
+        return 0.0
+    edges = looked["t"].astype(np.float64)
+    length = np.diff(edges)
+    inside = counter_growth(edges, timeline.boundaries, timeline.before(timeline.work(focus)))
+    part = np.divide(inside, length, out=np.zeros(len(length)), where=length > 0)
+    ran = counter_growth(edges, main["t"], main["cpu_ns"])
+    waited = counter_growth(edges, main["t"], main["queue_delay_ns"])
+    asleep = np.maximum(length - ran - waited, 0.0)
+    lacking = np.maximum(np.diff(looked["queue_delay_ns"]) - waited, 0.0)
+    wanted = lacking + np.maximum(np.diff(looked["cpu_ns"]) - ran, 0.0)
+    lacked = np.divide(lacking, wanted, out=np.zeros(len(wanted)), where=wanted > 0)
+    return float((part * np.minimum(asleep, wanted) * lacked).sum()) / 1e9
 
 
 def _throttled_s(rank: Rank, focus: Focus) -> float:
