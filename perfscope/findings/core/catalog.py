@@ -13,6 +13,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.outside_load import without_outside_load
 from perfscope.findings.losses.forked import told_by_forks
 from perfscope.findings.losses.gathered import with_gathering
+from perfscope.findings.losses.groups import lost_to_waiting
 from perfscope.findings.losses.grown import with_growth
 from perfscope.findings.losses.kept import told_by_caches
 from perfscope.findings.losses.late_work import told_by_their_work, with_comparison
@@ -29,7 +30,7 @@ from perfscope.metrics.results import Results
 from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.enums import Confidence, LossPattern, Status
 from perfscope.trace.damage import UNKNOWN_SIZE, Need
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import apart
@@ -58,7 +59,8 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = list(told_by_forks(run, with_comparison(run, found)))
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
         found = list(told_by_caches(told_by_their_work(with_growth(found), *_kinds(chosen))))
-        found = list(without_outside_load(run.on_free_cpus, told_by_settings(found)))
+        waiting = {*_kinds(chosen)[0], *map(lost_to_waiting, LossPattern)}
+        found = list(without_outside_load(run.on_free_cpus, told_by_settings(found), waiting))
         found = list(bounded(told_once(run, found)))
     return tuple(of_whole_run(one, run.results, run.replay) for one in found)
 

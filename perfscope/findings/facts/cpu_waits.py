@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
-from perfscope.judging import MOST_LOST
+from perfscope.judging import MOST_LOST, NEGLIGIBLE
+from perfscope.metrics.communication.unhindered import unhindered_transfer_s
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
@@ -115,5 +116,11 @@ def _transfer(results: Results, waits: Sequence[CpuWait], *, ends: int = 1) -> l
     moved_s = sum(results.communication.transfer_s_by_rank)
     waited_s = sum(one.in_transfer_s for one in waits)
     share = min(waited_s / moved_s, MOST_LOST) if moved_s > 0 else 0.0
-    left = max((1.0 - share) ** ends, 1.0 - MOST_LOST)
+    left = (1.0 - share) ** ends
+    if (
+        ends > 1 and share > NEGLIGIBLE
+    ):  # what each of them waits may add up, but calls as fast as the fastest stay
+        fast_s = len(waits) * unhindered_transfer_s(results.waits, results.focus)
+        left = min(left, max(fast_s / max(moved_s, NS), 1.0 - ends * share))
+    left = max(left, NEGLIGIBLE)
     return [Edit(factor=1.0, network=1.0 / left)] if share > 0 else []

@@ -6,7 +6,7 @@ and a quiet host the rest. So what findings claim is priced on CPUs that nobody 
 savings do not hold what the host costs as well.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds
@@ -16,7 +16,7 @@ from perfscope.judging import MOST_LOST
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Activity, Status
+from perfscope.schema.enums import Activity, Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.units import NS
 
@@ -38,6 +38,8 @@ class OutsideLoad:
     edits: tuple[Edit, ...] = ()
     shares: Mapping[int, float] | None = None  # of each rank's work, that others held it up for
     left_s: float = 0.0  # of the analyzed window, on a host without them
+    had: float = 1.0  # of their work, the part in which ranks have a CPU
+    met: float = 1.0  # of what they wait for each other, the part in which both have one
 
     def on_free_cpus(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """Edits of the run as those of the run on CPUs of its own.
@@ -78,7 +80,12 @@ def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
         return OutsideLoad()
     waits = results.resources.cpu_waits
     shares = {one.rank: one.part(is_of_others=True).in_work_share for one in waits}
-    return OutsideLoad(gain.edits, shares, results.focus.length_ns * NS - gain.seconds)
+    theirs = [one.part(is_of_others=True) for one in waits]
+    whole_s = sum(one.work_s + one.transfer_s for one in waits)
+    lost = sum(one.lost_s for one in theirs) / whole_s if whole_s > 0 else 0.0
+    left_s = results.focus.length_ns * NS - gain.seconds
+    had = 1.0 - sum(shares.values()) / max(len(shares), 1)
+    return OutsideLoad(gain.edits, shares, left_s, had, (1.0 - lost) ** 2)
 
 
 def is_of_cpu_time(edit: Edit) -> bool:
@@ -86,32 +93,39 @@ def is_of_cpu_time(edit: Edit) -> bool:
     return edit == Edit(ranks=edit.ranks, factor=edit.factor) and 0.0 < edit.factor < 1.0
 
 
-def without_outside_load(asked: OnFreeCpus, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def without_outside_load(
+    asked: OnFreeCpus, findings: Sequence[Finding], of_waiting: Collection[str] = ()
+) -> tuple[Finding, ...]:
     """The findings, with what their changes save on CPUs that nobody else uses.
 
     A finding stays as loud as its share of the run would be there, and is only told of where that
-    is too little, or what its first action saves is little of the run as it was.
+    is too little, or what its first action saves is little of the run as it was: how much of it is
+    left there is known the less, the less that is.
     """
     if not asked.load.edits:
         return tuple(findings)
     return tuple(
-        _priced(asked, one) if one.status.is_fault and one.gain is not None else one
+        _priced(asked, one, is_of_waiting=one.id in of_waiting)
+        if one.status.is_fault and one.gain is not None
+        else one
         for one in findings
     )
 
 
-def _priced(asked: OnFreeCpus, finding: Finding) -> Finding:
+def _priced(asked: OnFreeCpus, finding: Finding, *, is_of_waiting: bool) -> Finding:
     before = finding.gain
     assert before is not None
-    gain = _on_free_cpus(asked, before)
+    part = asked.load.met if is_of_waiting else asked.load.had
+    gain = _on_free_cpus(asked, before, part)
     if gain is before:
         return finding
-    first = None if finding.first is None else _on_free_cpus(asked, finding.first)
+    first = None if finding.first is None else _on_free_cpus(asked, finding.first, part)
     found = replace(finding, gain=gain, first=first, summary=f"{finding.summary} {NOTE}")
     there = _there(asked.load, gain, before.seconds)
     status = thresholds.unless_chance(thresholds.deserved(there), there)
-    saving = found.recommended
-    if not status.is_fault or (saving and saving.share < thresholds.WARN_SHARE):
+    saving, is_sure = found.recommended, finding.confidence is not Confidence.LOW
+    least = thresholds.WARN_SHARE if is_sure else thresholds.FAIL_SHARE
+    if not status.is_fault or (saving and saving.share < least):
         said = f"{finding.summary} {EXPLAINED}"
         return told_only(replace(found, status=Status.INFO, summary=said))
     return replace(found, status=max(finding.status, status, key=lambda one: one.order))
@@ -123,17 +137,13 @@ def _there(load: OutsideLoad, gain: Gain, measured_s: float) -> Gain:
     return replace(gain, seconds=measured_s, share=share)
 
 
-def _on_free_cpus(asked: OnFreeCpus, gain: Gain) -> Gain:
-    """The gain where it was replayed, less by what it is less on such CPUs; else itself."""
-    if gain.seconds <= 0 or all(edit.activity in WANTS_NO_CPU for edit in gain.edits):
+def _on_free_cpus(asked: OnFreeCpus, gain: Gain, usual: float) -> Gain:
+    """The gain, less by what it is less on such CPUs; of what was not replayed a part is left."""
+    if gain.seconds <= 0 or gain.is_of_run:
         return gain
-    try:
-        here, there = asked.replay.predict(gain.edits), asked.predict(gain.edits)
-    except RefusedEditError:
+    part = _left(asked, gain) if gain.edits else usual
+    if part is None or part >= 1.0:
         return gain
-    if here is None or there is None or here.gain_s <= 0 or there.gain_s >= here.gain_s:
-        return gain
-    part = max(there.gain_s, 0.0) / here.gain_s
     found = gain.of(part * gain.seconds)
     interval, once_s = gain.interval_s, gain.once_s
     return replace(
@@ -143,3 +153,16 @@ def _on_free_cpus(asked: OnFreeCpus, gain: Gain) -> Gain:
         under_load_s=gain.seconds,
         counts=gain.counts or WITHOUT,
     )
+
+
+def _left(asked: OnFreeCpus, gain: Gain) -> float | None:
+    """The part of a replayed gain that is left there; None where it is not less."""
+    if all(edit.activity in WANTS_NO_CPU for edit in gain.edits):
+        return None
+    try:
+        here, there = asked.replay.predict(gain.edits), asked.predict(gain.edits)
+    except RefusedEditError:
+        return None
+    if here is None or there is None or here.gain_s <= 0:
+        return None
+    return max(there.gain_s, 0.0) / here.gain_s

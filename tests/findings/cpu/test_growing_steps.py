@@ -18,7 +18,7 @@ from tests.support.trace_builder import TraceBuilder
 
 STEPS = 80
 MOVES = "transient_imbalance"
-RARELY = 26
+RARELY, FREE = 26, 0.75  # of what is lost, what is no load of others on the host
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)
@@ -211,7 +211,7 @@ def test_a_function_that_grows_while_ranks_wait_for_cpus() -> None:
     assert "summarize()" in finding.title
     assert [(one.function, one.file) for one in finding.where] == [GROWING[:2]]
     lost = sum(0.001 * step * busier(step) for step in range(STEPS))
-    assert finding.gain_s == pytest.approx(lost, rel=0.15)
+    assert finding.gain_s == pytest.approx(FREE * lost, rel=0.15)
 
 
 def test_what_hardly_any_sample_saw_at_first_is_no_number() -> None:
@@ -224,7 +224,7 @@ def test_of_two_functions_that_grow_neither_hides_the_other() -> None:
     finding = crowded(lambda step: 0.002 * step, busier, lambda step: 0.004 * step)
     assert [one.function for one in finding.where] == [ALSO[0]]
     lost = sum(0.004 * step * busier(step) for step in range(STEPS))
-    assert finding.gain_s == pytest.approx(lost, rel=0.15)
+    assert finding.gain_s == pytest.approx(FREE * lost, rel=0.15)
 
 
 def test_a_load_moves_between_those_that_do_less_and_more_and_not_those_that_do_most() -> None:
@@ -274,7 +274,7 @@ def test_most_of_the_work_grows_with_the_function_and_the_rest_does_not() -> Non
     )
     assert [one.function for one in finding.where] == [GROWING[0]]
     lost = sum(0.003 * step for step in range(STEPS))
-    assert finding.gain_s == pytest.approx(lost, rel=0.1)
+    assert finding.gain_s == pytest.approx(FREE * lost, rel=0.1)
 
 
 def test_what_a_step_takes_more_holds_what_is_lost_in_all() -> None:
@@ -366,7 +366,7 @@ def test_a_load_that_moves_is_told_with_what_sharing_it_saves() -> None:
     finding = crowded(lambda step: 0.001 * step, lambda _: 1.0, moves=True, told=MOVES)
     assert finding.status is Status.FAIL
     assert finding.title == "The load in summarize() moves from rank 1 to rank 0 during the run"
-    assert finding.gain_s == pytest.approx(0.75 * 0.020 * STEPS, rel=0.15)
+    assert finding.gain_s == pytest.approx(FREE * 0.020 * STEPS, rel=0.15)
     assert finding.where == (Frame(*GROWING),)
     assert crowded(lambda _: 0.04, lambda _: 1.0, moves=True, told=MOVES).status is Status.PASS
 
