@@ -16,6 +16,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses import words
 from perfscope.findings.losses.callees import Callee, callee_of
 from perfscope.findings.losses.groups import BOUNDED, Group, lost_to
+from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import edits_of
 from perfscope.losses.words import label
@@ -28,6 +29,26 @@ AT_ONCE = (
     "binary format."
 )
 WRITES = {Activity.SERIALIZATION, Activity.FILES}
+
+
+def apart(found: Sequence[Group]) -> list[Group]:
+    """The groups without those that make and write the same thing, mostly at one line."""
+    lines = [
+        _main_line(group) if group.entries[0].cause.activity in WRITES else None for group in found
+    ]
+    return [
+        group
+        for group, line in zip(found, lines, strict=True)
+        if line is None or lines.count(line) == 1
+    ]
+
+
+def _main_line(group: Group) -> tuple[object, int] | None:
+    """The line at which most of a group is lost."""
+    frame = group.entries[0].frame
+    if frame is None or group.entries[0].ns < MAIN * group.ns:
+        return None
+    return frame.key, frame.line
 
 
 def at_one_place(run: Facts, told: Sequence[Finding]) -> tuple[Finding, ...]:

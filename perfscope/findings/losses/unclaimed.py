@@ -26,7 +26,7 @@ from perfscope.findings.losses.groups import (
     lost_to,
     lost_to_waiting,
 )
-from perfscope.findings.losses.one_place import at_one_place
+from perfscope.findings.losses.one_place import apart, at_one_place
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
@@ -63,7 +63,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= thresholds.FAIL_SHARE * length_s]
-    worth = [group for group in worth if not _grows(group, findings)]
+    worth = apart([group for group in worth if not _grows(group, findings)])
     if not savings.can_replay:
         worth = [group for group in worth if not _is_told(group, findings)]
     alone = {group.id: group for group in groups(lasting, savings)} if after else {}

@@ -66,3 +66,11 @@ def test_two_activities_at_a_line_are_worth_a_word_together() -> None:
 
 def test_what_sets_the_job_up_is_not_told() -> None:
     assert not loud(written(start_s=4.0))
+
+
+def test_what_is_made_and_written_in_each_step_is_one_finding() -> None:
+    """Each of the two would be a finding by itself, of the same calls."""
+    findings = written(step_s=0.2)
+    (found,) = loud(findings)
+    assert found.gain_s == pytest.approx(STEPS * 0.2, rel=0.3)
+    assert found.actions == (AT_ONCE,)
