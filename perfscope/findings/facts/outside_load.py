@@ -6,17 +6,19 @@ and a quiet host the rest. So what findings claim is priced on CPUs that nobody 
 savings do not hold what the host costs as well.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.judging import MOST_LOST
+from perfscope.metrics.host.run_queue import waiting_share
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Activity, Confidence, Status
+from perfscope.schema.enums import Account, Activity, Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.units import NS
 
@@ -40,6 +42,7 @@ class OutsideLoad:
     left_s: float = 0.0  # of the analyzed window, on a host without them
     had: float = 1.0  # of their work, the part in which ranks have a CPU
     met: float = 1.0  # of what they wait for each other, the part in which both have one
+    share_in: Callable[[int, Account], float] | None = None  # of a rank's work in an account
 
     def on_free_cpus(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """Edits of the run as those of the run on CPUs of its own.
@@ -48,6 +51,21 @@ class OutsideLoad:
         what is known by its place in the program becomes shorter with all else.
         """
         return tuple(self._freed(one) if is_of_cpu_time(one) else one for one in edits)
+
+    def before(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+        """What frees the CPUs for a question about these edits.
+
+        In an account of work a rank may wait for CPUs for another share than in all that it does:
+        for a smaller one where it sleeps or reads.
+        """
+        accounts = sorted({one.account for one in edits if one.account is not None})
+        exact = [self._own(rank, one) for one in accounts for rank in self.shares or {}]
+        return (*self.edits, *(one for one in exact if one.factor != 1.0))
+
+    def _own(self, rank: int, account: Account) -> Edit:
+        share = min((self.shares or {}).get(rank, 0.0), MOST_LOST)
+        own = share if self.share_in is None else min(self.share_in(rank, account), MOST_LOST)
+        return Edit(account=account, ranks=(rank,), factor=(1.0 - own) / (1.0 - share))
 
     def _freed(self, edit: Edit) -> Edit:
         shares = self.shares or {}
@@ -69,9 +87,10 @@ class OnFreeCpus:
         Raises:
             RefusedEditError: the run does not hold what an edit needs.
         """
-        before = (*self.load.edits, *self.load.on_free_cpus(after)) if self.load.edits else after
-        found = self.load.on_free_cpus(edits) if self.load.edits else edits
-        return self.replay.predict(found, after=before)
+        if not self.load.edits:
+            return self.replay.predict(edits, after=after)
+        before = (*self.load.before([*after, *edits]), *self.load.on_free_cpus(after))
+        return self.replay.predict(self.load.on_free_cpus(edits), after=before)
 
 
 def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
@@ -85,7 +104,21 @@ def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
     lost = sum(one.lost_s for one in theirs) / whole_s if whole_s > 0 else 0.0
     left_s = results.focus.length_ns * NS - gain.seconds
     had = 1.0 - sum(shares.values()) / max(len(shares), 1)
-    return OutsideLoad(gain.edits, shares, left_s, had, (1.0 - lost) ** 2)
+    met = (1.0 - lost) ** 2
+    return OutsideLoad(gain.edits, shares, left_s, had, met, _by_account(results))
+
+
+def _by_account(results: Results) -> Callable[[int, Account], float]:
+    """Tells of a rank's work in an account the share that others held it up for."""
+    of_others = {one.rank: one.others_share for one in results.resources.cpu_waits}
+    pairs = zip(results.trace.ranks, results.timelines, strict=True)
+    known = {rank.number: (rank, timeline) for rank, timeline in pairs}
+
+    @cache
+    def share_in(number: int, account: Account) -> float:
+        return of_others[number] * waiting_share(*known[number], results.focus, account)
+
+    return share_in
 
 
 def is_of_cpu_time(edit: Edit) -> bool:

@@ -77,6 +77,16 @@ def cpu_waits(prepared: Prepared) -> tuple[CpuWait, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def waiting_share(rank: Rank, timeline: Timeline, focus: Focus, account: Account) -> float:
+    """Of a rank's time in an account, the part in which it waited for a CPU; 0.0 unknown."""
+    rows = _samples(rank)
+    if len(rows) < 2:
+        return 0.0
+    chosen = timeline.inside(focus) & (timeline.accounts == INDEX[account])
+    waited_ns, spent_ns = _during(rows, timeline, chosen)
+    return waited_ns / spent_ns if spent_ns > 0 else 0.0
+
+
 def _samples(rank: Rank) -> Table:
     """Samples of the main thread, else of a process that has no other one."""
     if len(rank.main_samples):

@@ -5,10 +5,10 @@ import pytest
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.outside_load import OutsideLoad
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, Status
+from perfscope.schema.enums import Activity, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
-from tests.support.trace_builder import TraceBuilder
+from tests.support.trace_builder import RankBuilder, TraceBuilder
 
 STEPS = 60
 LOOPS = ("count_words", "/home/me/train.py", 30)
@@ -87,3 +87,39 @@ def test_sleep_takes_as_long_on_free_cpus() -> None:
         for waited in (0.0, 0.5)
     )
     assert found.gain_s == pytest.approx(alone.gain_s)
+
+
+EVALUATION_S, EVERY = 1.0, 6
+
+
+def test_an_account_in_which_no_cpu_is_wanted_takes_as_long_on_free_cpus() -> None:
+    """Ranks have a CPU for half of each step; rank 0 alone sleeps in what it calls evaluation."""
+    step_s, builder = 0.2, TraceBuilder(2, end_s=3.0 + STEPS * 0.2 + EVALUATION_S * STEPS / EVERY)
+    for number in range(2):
+        rank, now, cpu_s, waited_s = builder.rank(number).init(1.0), 1.0, 0.0, 0.0
+        rank.set(cpu_count_allowed=1, cpus_allowed=str(number))
+
+        def look(rank: RankBuilder, at: float, cpu_s: float, waited_s: float) -> None:
+            rank.main_sample(at, cpu_s=cpu_s, queue_delay_s=waited_s)
+            rank.process_sample(at, cpu_s=cpu_s, queue_delay_s=waited_s)
+            rank.cpu_sample(at, busy_s=cpu_s + waited_s, used_s=cpu_s, cpus=1)
+
+        for step in range(STEPS):
+            look(rank, now, cpu_s, waited_s)
+            late_s = EVALUATION_S if step % EVERY == EVERY - 1 else 0.0
+            rank.step(step, now, now + step_s + late_s)
+            worked, end = now + step_s - 0.01, now + step_s + late_s
+            cpu_s, waited_s = cpu_s + step_s / 2, waited_s + step_s / 2
+            look(rank, worked, cpu_s, waited_s)
+            if late_s and number == 0:
+                rank.phase(PhaseKind.EVALUATE, worked, worked + late_s)
+                look(rank, worked + late_s, cpu_s, waited_s)
+            begin = worked + late_s * (number == 0)
+            rank.op("MPI_Allreduce", begin, end, comm=0, seq=step, sent=8)
+            now = end
+        look(rank, now, cpu_s, waited_s)
+        rank.finalize(now + 0.5)
+    found = analyze_trace(builder.build()).findings
+    assert found["busy_host"].status is Status.INFO
+    alone = found["rank_zero_evaluation"]
+    assert alone.gain_s == pytest.approx(EVALUATION_S * STEPS / EVERY, rel=0.05)
