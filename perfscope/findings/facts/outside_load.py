@@ -58,7 +58,7 @@ class OutsideLoad:
         In an account of work a rank may wait for CPUs for another share than in all that it does:
         for a smaller one where it sleeps or reads.
         """
-        accounts = sorted({one.account for one in edits if one.account is not None})
+        accounts = dict.fromkeys(one.account for one in edits if one.account is not None)
         exact = [self._own(rank, one) for one in accounts for rank in self.shares or {}]
         return (*self.edits, *(one for one in exact if one.factor != 1.0))
 
