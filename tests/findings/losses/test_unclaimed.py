@@ -7,7 +7,7 @@ import pytest
 
 from perfscope.arrays import Floats
 from perfscope.findings.core.finding import Finding
-from perfscope.findings.losses.words import OF_CALLS, WINDOWS_ACTION
+from perfscope.findings.losses.changes import OF_CALLS, WINDOWS_ACTION
 from perfscope.schema.enums import Basis, Confidence
 from perfscope.trace.operations import OperationClass
 from tests.findings.analyzed import analyze_trace
