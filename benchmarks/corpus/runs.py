@@ -8,6 +8,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,14 +136,20 @@ def _is_same(one: Ran, other: Ran, ranks: int) -> bool:
     """Whether two runs have the same exit code and, times left out, the same output.
 
     Lines of several ranks come in any order, and those that C code writes in parts run into each
-    other.
+    other: of the lines that only one of the outputs has, the words are compared then.
     """
-    texts = [TIMED.sub(b"", ran.stdout) for ran in (one, other)]
-    lines, words = (
-        [sorted(cut(text)) for text in texts] for cut in (bytes.splitlines, bytes.split)
-    )
-    is_same = lines[0] == lines[1] or (ranks > 1 and words[0] == words[1])
+    texts = [TIMED.sub(b"", ran.stdout).splitlines() for ran in (one, other)]
+    mine, its = (Counter(filter(None, lines)) for lines in texts)
+    only = [sorted((left - right).elements()) for left, right in ((mine, its), (its, mine))]
+    words = [sorted(b" ".join(lines).split()) for lines in only]
+    is_same = only[0] == only[1] or (ranks > 1 and _run_together(only) and words[0] == words[1])
     return is_same and one.exit_code == other.exit_code
+
+
+def _run_together(only: Sequence[Sequence[bytes]]) -> bool:
+    """Whether lines of one output have run into each other in the other: some are longer there."""
+    longest = [max(map(len, lines), default=0) for lines in only]
+    return longest[0] != longest[1]
 
 
 def _run(command: list[str], folder: str) -> Ran:

@@ -78,6 +78,16 @@ def test_lines_of_several_ranks_may_run_into_each_other() -> None:
     assert _is_same(one, other, 2)
     assert not _is_same(one, other, 1)
     assert not _is_same(one, Ran(b"rank 0 is ready\n", 0, 1.0), 2)
+
+
+def test_what_ranks_print_is_not_the_same_where_they_have_each_others_numbers() -> None:
+    one, other, third = (
+        Ran(b"rank 0 loss 0.5\nrank 1 loss 0.6\nready\n", 0, 1.0),
+        Ran(b"rank 1 loss 0.5\nrank 0 loss 0.6\nready\n", 0, 1.0),
+        Ran(b"ready\nrank 1 loss 0.6\nrank 0 loss 0.5\n", 0, 1.0),
+    )
+    assert not _is_same(one, other, 2)
+    assert _is_same(one, third, 2)
     assert not _is_same(one, Ran(one.stdout, 1, 1.0), 2)
 
 
