@@ -267,6 +267,13 @@ def words(document: Json) -> str:
     return " ".join(re.sub("<[^>]+>", " ", page).split())
 
 
+def also(document: Json) -> str:
+    """What is said of the problem that is seen with the first one, and what follows it."""
+    page = shown(document, "overview").replace("\xa0", " ")
+    [_, told] = page.split('<span class="label">Also</span>')
+    return " ".join(re.sub("<[^>]+>", " ", told).split())
+
+
 def test_one_problem_is_one_block() -> None:
     document = two_ranks_evaluation()
     first, second = two_problems(document)
@@ -274,12 +281,12 @@ def test_one_problem_is_one_block() -> None:
     second["seen_with"] = first["id"]
     page = words(document)
     assert "What to fix next" not in page
-    told = page.split("Also ")[1]
+    told = also(document)
     assert told.startswith("Ranks work longer in turn : estimated saving 2.00 s (28.3 % of")
     assert ". Look there. Together " in told.split("Evidence")[0]
     assert page.count("Next step ") == 1
     second["status"] = "warn"
-    told = words(document).split("Also ")[1].split("Evidence")[0]
+    told = also(document).split("Evidence")[0]
     assert "(this may explain it)" in told
     assert "Look there." not in told
 

@@ -88,6 +88,16 @@ def test_steps_that_were_called_in_an_evaluation_begin_behind_it(
     assert rank.steps["t0"][0] == evaluation["t1"]
 
 
+@pytest.mark.parametrize("end_s", [9.2, 9.5])
+def test_steps_inside_a_call_that_evaluates_are_left_as_they_are(
+    end_s: float, tmp_path: Path
+) -> None:
+    """A framework's evaluation is a call of its own: what begins in it ends in it as well."""
+    calls = [(0, 3.0, 3.1), (1, 3.1, 9.2)]
+    trace = recorded(tmp_path, calls, [(3.2, 9.2)], [(2.0, end_s)])
+    assert lengths(trace) == [3.1, 3.1]
+
+
 def test_an_evaluation_that_is_over_leaves_the_steps_behind_it_alone(tmp_path: Path) -> None:
     trace = recorded(tmp_path, [(0, 1.0, 1.1), (1, 1.1, 3.1)], [(1.2, 3.1)], [(0.5, 0.9)])
     assert lengths(trace) == [1.05, 1.05]
