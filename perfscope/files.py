@@ -1,6 +1,6 @@
 """Files that somebody else may have made, and files that somebody else may be reading.
 
-Only regular files are opened, so that nothing waits for a writer or reads a device for ever; no
+Only regular files are opened, so that nothing waits for a writer or reads a device forever; no
 more is read than the caller says; and what is written appears whole or not at all.
 """
 

@@ -18,7 +18,7 @@ SAME_FROM = 0.9
 
 @dataclass(frozen=True)
 class Wholes:
-    """What a saving is a share of: every per cent of one names its whole."""
+    """What a saving is a share of: every percent of one names its whole."""
 
     # the whole run, from the start of its first process to the end of its last one
     run_s: float | None

@@ -1,4 +1,4 @@
-"""Every per cent of a saving names its whole."""
+"""Every percent of a saving names its whole."""
 
 import pytest
 

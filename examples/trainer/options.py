@@ -161,7 +161,7 @@ def _add_faults(parser: argparse.ArgumentParser) -> None:
         "--tensors", type=int, default=1, help="parts in which gradients are added up, one by one"
     )
     group.add_argument(
-        "--leak-kib", type=int, default=0, metavar="KIB", help="memory kept for ever, per step"
+        "--leak-kib", type=int, default=0, metavar="KIB", help="memory kept forever, per step"
     )
     group.add_argument(
         "--blas-threads", type=int, metavar="N", help="default: 1, or what the environment says"

@@ -70,7 +70,7 @@ class World:
         return float(both[0] / both[1])
 
     def _abort(self, *error: Any) -> None:
-        """Ends all ranks when one fails; the others would wait for it for ever."""
+        """Ends all ranks when one fails; the others would wait for it forever."""
         sys.__excepthook__(*error)
         self._world.Abort(1)
 

@@ -17,7 +17,7 @@ NOTHING = -1
 
 @dataclass(frozen=True)
 class Layer:
-    """A step function of time: `values[i]` holds on [starts[i], starts[i + 1]), the last for ever.
+    """A step function of time: `values[i]` holds on [starts[i], starts[i + 1]), the last forever.
 
     Before the first start, and where no interval is, the value is `NOTHING`. Starts ascend
     strictly.

@@ -23,7 +23,7 @@ def _no_hanging() -> Iterator[None]:
     """What waits for a FIFO ends as a failure."""
 
     def fail(*_: object) -> None:
-        pytest.fail("it waits for ever")
+        pytest.fail("it waits forever")
 
     before = signal.signal(signal.SIGALRM, fail)
     signal.alarm(LONGEST_S)

@@ -121,7 +121,8 @@ def _part(host: str, space: Space, devices: int) -> Part:
     Collectives and the programs that hold them tell among how many devices they are; each host has
     as many. On TPUs an event is called as its instruction, `%all-reduce = ...
     replica_groups={{0,1,2,3}}`, and shown under a shorter name. Where the programs tell that they
-    are among several devices, and all of these are here, there are no others.
+    are among several devices, and all of these are here, there are no others, as far as XLA's
+    programs tell: what else a job runs elsewhere is in none of them.
     """
     on_devices = (plane.devices for plane in space.planes if plane.name.startswith(DEVICE))
     most = max([*on_devices, space.program_devices]) if devices else 0
