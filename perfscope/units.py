@@ -94,6 +94,11 @@ def counted(number: float, noun: str, several: str = "") -> str:
     return f"{format_count(number)} {noun if number == 1 else several or f'{noun}s'}"
 
 
+def of_all(what: str, ranks: int, several: str = "") -> str:
+    """What is of all ranks together, in the words for one of them: `the process's time`."""
+    return f"the process's {what}" if ranks == 1 else f"the ranks' {several or what}"
+
+
 def singular(nouns: str) -> str:
     """What one of some is called: `thread` for threads, `process` for processes."""
     return re.sub(r"(?<=\w\w)(?:(?<=ss)e)?s\b", "", nouns)

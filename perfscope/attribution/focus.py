@@ -11,6 +11,8 @@ from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.units import counted
 
+FIRST_TO_LAST = "from the first step of every rank to the last step or phase of any"
+FIRST_TO_LAST_OF_ONE = "from its first step to its last step or phase"
 INITIALIZED = "from the time all ranks have initialized communication until"
 
 PhaseWindows = Mapping[str, tuple[int, int]]
@@ -214,7 +216,7 @@ def _steps_lifetime(trace: Trace) -> Focus | None:
     if not working:
         return None
     start = max(int(rank.steps["t0"][0]) for rank in working)
-    reasons = ["from the first step of every rank to the last step or phase of any"]
+    reasons = [FIRST_TO_LAST if len(trace.ranks) > 1 else FIRST_TO_LAST_OF_ONE]
     ends = []
     for rank in working:
         ends.append(int(rank.steps["t1"].max()))

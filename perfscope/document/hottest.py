@@ -16,7 +16,7 @@ from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.host.resource_use import busy_ns
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import NEAR_CACHE_BYTES
-from perfscope.units import format_share
+from perfscope.units import format_share, of_all
 
 MOST = 3
 """Functions that are named."""
@@ -60,7 +60,8 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
     if not is_most or {one.key for one in named}.issuperset(first):
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
-    shares[0] += " of the ranks' time in the analyzed window, computing or waiting for a CPU"
+    time = of_all("time", len(results.trace.ranks))
+    shares[0] += f" of {time} in the analyzed window, computing or waiting for a CPU"
     parts = []
     for share, one in zip(shares, first, strict=True):
         where, on_what = _where(own[one], lines, whole_ns)

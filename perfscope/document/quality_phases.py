@@ -6,7 +6,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.model import Format
-from perfscope.units import format_count, format_share
+from perfscope.units import format_count, format_share, of_all
 
 TO_NAME_PHASES = (
     "Without phases, the main loop cannot be told from set-up and evaluation: name them by "
@@ -22,16 +22,15 @@ def phase_checks(results: Results) -> list[QualityRow]:
 
 def _unlabeled_time(results: Results) -> QualityRow:
     share = results.ledger.unlabeled_share
+    lifetimes = of_all("lifetime", len(results.trace.ranks), "lifetimes")
     detail = (
-        f"{format_share(share)} of the ranks' lifetimes is in no phase and no known function; "
+        f"{format_share(share)} of {lifetimes} is in no phase and no known function; "
         f"the target is at most {format_share(UNLABELED_TARGET)}."
     )
     if share <= UNLABELED_TARGET and mostly(results) is Account.COMPUTATION:
         title = "Most time is unlabeled"
         share = spent(results, Account.COMPUTATION)[1]
-        detail = (
-            f"{format_share(share)} of the ranks' lifetimes is computation that no phase names."
-        )
+        detail = f"{format_share(share)} of {lifetimes} is computation that no phase names."
         # no figure is wrong for that, and what is found holds
         return QualityRow("unlabeled_time", Status.INFO, title, f"{detail} {TO_NAME_PHASES}")
     if share <= UNLABELED_TARGET:

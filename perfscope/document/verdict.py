@@ -32,7 +32,7 @@ from perfscope.schema.losses import NOT_USEFUL
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import Format
-from perfscope.units import NS, format_count, format_ratio, format_seconds, format_share
+from perfscope.units import NS, format_count, format_ratio, format_seconds, format_share, of_all
 
 MOST = 3
 TRAINS = 0.95
@@ -279,29 +279,29 @@ def _healthy(
     leading = headline(results)
     ranks = len(results.trace.ranks)
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
-    subject = f"{ranks} {'rank' if ranks == 1 else 'ranks'}{number}"
+    subject = f"{'1 process' if ranks == 1 else f'{ranks} ranks'}{number}"
     alone = apart(results)
     if _is_inefficient(results) and not is_disturbed:
         lost = _lost(losses, ranks)
         return _inefficient(leading, subject, lost) + rest
     if losses is not None and much_is_lost(losses):
         no_change = f"perfscope found no change that would save {of_window(WARN_SHARE)} or more"
-        share = f"{format_share(losses.lost_share)} of the ranks' time there"
+        share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} there"
         used = f"{share} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed=is_disturbed)}"
         return f"{alone}{no_change}. {used}.{rest}"
     return (
-        f"{alone}{_found_nothing(results)}: {subject}{_little(losses)}, and no finding is worth "
-        f"{of_window(WARN_SHARE)}.{rest}"
+        f"{alone}{_found_nothing(results)}: {subject}{_little(losses, ranks)}, and no finding is "
+        f"worth {of_window(WARN_SHARE)}.{rest}"
     )
 
 
-def _little(losses: LossAccount | None) -> str:
+def _little(losses: LossAccount | None, ranks: int) -> str:
     """What share was lost, as a clause; "" where nobody knows."""
     if losses is None or losses.lost_share is None:
         return ""
     if not losses.lost_share:
-        return ", none of the ranks' time is known to be lost"
-    share = f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window"
+        return f", none of {of_all('time', ranks)} is known to be lost"
+    share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
     return f", {share} went to {NOT_USEFUL}"
 
 
@@ -317,7 +317,7 @@ def _lost(losses: LossAccount | None, ranks: int) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     if losses is None or not much_is_lost(losses):
         return ""
-    lost = f"{format_share(losses.lost_share)} of the ranks' time in the analyzed window"
+    lost = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
     return f"{lost} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed=False)}"
 
 

@@ -1,7 +1,7 @@
 """What a file does tell of a run whose efficiency it cannot."""
 
 from perfscope.metrics.results import Results
-from perfscope.units import format_count, format_seconds, format_share
+from perfscope.units import format_count, format_seconds, format_share, of_all
 
 MOST = 3
 """Phases that are named."""
@@ -24,5 +24,6 @@ def known_without_efficiency(results: Results) -> str:
     longest = sorted(shares.items(), key=lambda item: -item[1])[:MOST]
     named = [f"“{label}” {format_share(s)}" for label, s in longest if s >= LEAST_SHARE]
     if named:
-        parts.append(f"of what the ranks' time goes to ({', '.join(named)})")
+        time = of_all("time", len(results.trace.ranks))
+        parts.append(f"of what {time} goes to ({', '.join(named)})")
     return f" The file does tell {' and '.join(parts)}." if parts else ""

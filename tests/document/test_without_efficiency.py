@@ -8,7 +8,7 @@ from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 STEPS = "5 steps of 1.00 s (median)"
-SPENT = "of what the ranks' time goes to (“Forward” 60.0 %, “Evaluation” 20.0 %)"
+SPENT = "of what the process's time goes to (“Forward” 60.0 %, “Evaluation” 20.0 %)"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from perfscope.report.text import shortened
 from perfscope.report.views import Shown, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.time import FunctionShare
+from perfscope.units import of_all
 
 MOST_FUNCTIONS = 40
 ABSENT = (
@@ -33,7 +34,7 @@ def _context(result: Analysis) -> Context:
             "functions",
         ),
         "unlabeled": percent(share) if share > 0 else "",
-        "takeaway": _takeaway(found),
+        "takeaway": _takeaway(found, result.run.ranks),
     }
 
 
@@ -50,11 +51,12 @@ def _columns(labels: Mapping[str, str]) -> tuple[Column, ...]:
     )
 
 
-def _takeaway(found: Sequence[FunctionShare]) -> str:
+def _takeaway(found: Sequence[FunctionShare], ranks: int) -> str:
     if not found or not found[0].function:
         return ""
     name = shortened(called(found[0].function, found[0].file or "", found[0].line), 60)
-    return f"{name} takes {percent(found[0].share)} of the ranks' lifetimes"
+    lives = of_all("lifetime", ranks, "lifetimes")
+    return f"{name} takes {percent(found[0].share)} of {lives}"
 
 
 SECTION = Section("functions", "Functions", "functions.html", _context, is_folded=True)

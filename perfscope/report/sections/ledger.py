@@ -12,6 +12,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Run
 from perfscope.schema.time import LedgerAccount
 from perfscope.structures import dataclass
+from perfscope.units import of_all
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def _context(result: Analysis) -> Context:
         "unused": [one.label for one in accounts if one.seconds <= 0],
         "chart": draw(bars, "Time of each rank by account, in seconds") if used else "",
         "ranks_per_bar": bars.ranks_per_bar,
-        "takeaway": _takeaway(used),
+        "takeaway": _takeaway(used, len(ranks)),
         "table": rank_table(
             "ledger-table",
             "Seconds in each account",
@@ -79,12 +80,13 @@ def draw(bars: RankBars, label: str) -> str:
     return stacked_bars(label, bars.labels, bars.segments, scale=scale)
 
 
-def _takeaway(used: Sequence[AccountView]) -> str:
+def _takeaway(used: Sequence[AccountView], ranks: int) -> str:
     if not used:
         return ""
     largest = max(used, key=lambda account: account.seconds)
     name = f"{largest.label[:1].lower()}{largest.label[1:]}"
-    return f"Largest share of the ranks' lifetimes: {name}, {percent(largest.share)}"
+    lives = of_all("lifetime", ranks, "lifetimes")
+    return f"Largest share of {lives}: {name}, {percent(largest.share)}"
 
 
 SECTION = Section("ledger", "Time by rank", "ledger.html", _context, is_folded=True)

@@ -12,7 +12,7 @@ from perfscope.report.views import Place, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import NOT_USEFUL, LossEntry, Losses, LossSaving
-from perfscope.units import NS, counted, format_seconds, inside
+from perfscope.units import NS, counted, format_seconds, inside, of_all
 
 MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
@@ -147,7 +147,7 @@ def _elsewhere(found: Losses) -> str:
 
 def takeaway(result: Analysis) -> str:
     """How much of the analyzed window was lost, and to what."""
-    work, told = work_of_verdict(result), _sentence(result.losses)
+    work, told = work_of_verdict(result), _sentence(result.losses, result.run.ranks)
     return f"{told}. Not among it: {work}" if told and work else told
 
 
@@ -174,7 +174,7 @@ def _told_apart(entry: LossEntry, shown: Sequence[LossEntry]) -> str:
     return f"{entry.label} in {places.called(where.function, where.file, where.line)}"
 
 
-def _sentence(found: Losses) -> str:
+def _sentence(found: Losses, ranks: int) -> str:
     if found.lost_share is None:
         return ""
     known = _known(found)
@@ -183,11 +183,11 @@ def _sentence(found: Losses) -> str:
     causes = f": {', '.join(told)}" if told else ""
     more = len(known) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
-    share = f"{percent(found.lost_share)} of the ranks' time in the analyzed window"
+    time = f"{of_all('time', ranks)} in the analyzed window"
     lost = (
-        f"{share} went to {NOT_USEFUL}"
+        f"{percent(found.lost_share)} of {time} went to {NOT_USEFUL}"
         if found.lost_share
-        else "None of the ranks' time in the analyzed window is known to be lost"
+        else f"None of {time} is known to be lost"
     )
     unknown = f"; {percent(found.unknown_share)} is unattributed" if found.unknown_share else ""
     return f"{lost}{causes}{others}{unknown}"

@@ -55,7 +55,6 @@ def _context(result: Analysis) -> Context:
         "of_verdict": breakdown.of_verdict(result),
         "means": breakdown.means(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
-        "diagnoses": len(result.findings),
         "together": together(verdict, result.findings),
         "sureness": how_sure(result),
         "trust": trust(result.quality),
