@@ -68,12 +68,59 @@ uint64_t devices_among(std::string_view instruction)
     return most;
 }
 
-// Key and name of an entry of a map of metadata: the name that is shown, where it has one. `most` becomes the number of
-// devices that the collective of that name is among, where that is more.
+// The first of some types or operands, up to a comma that stands in none of their brackets; it is taken from the text.
+std::string_view first_of(std::string_view &list)
+{
+    int depth = 0;
+    size_t end = 0;
+    for (; end < list.size(); end++) {
+        const char sign = list[end];
+        depth += (sign == '{' || sign == '[' || sign == '(') - (sign == '}' || sign == ']' || sign == ')');
+        if (depth < 0 || (depth == 0 && sign == ','))
+            break;
+    }
+    const std::string_view first = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    return first;
+}
+
+// From where to where a copy goes, by the text of its instruction in XLA; empty for what is none. What a type of it says
+// of its memory stands behind its layout: S(5) is the host's (kHostMemorySpace, xla/layout.h), any other the device's. A
+// copy that runs beside others is begun by `(to, from, context) copy-start(...)`, and waited for by
+// `copy-done((to, from, context) ...)`.
+std::string_view way_of_copy(std::string_view instruction)
+{
+    constexpr std::string_view EQUALS = " = ", HOST = "S(5)";
+    const size_t place = instruction.find(EQUALS);
+    if (instruction.empty() || instruction.front() != '%' || place == std::string_view::npos)
+        return {};
+    const std::string_view told = instruction.substr(place + EQUALS.size());
+    const size_t plain = told.find(" copy("), begun = told.find(" copy-start("), done = told.find(" copy-done((");
+    std::string_view list, to, from;
+    if (begun != std::string_view::npos && told.front() == '(') {
+        list = told.substr(1);
+    } else if (done != std::string_view::npos) {
+        list = told.substr(done + std::string_view(" copy-done((").size());
+    } else if (plain != std::string_view::npos) {
+        to = told.substr(0, plain);
+        from = told.substr(plain);
+    }
+    if (!list.empty()) {
+        to = first_of(list);
+        from = first_of(list);
+    }
+    if (to.empty())
+        return {};
+    const bool is_to_host = to.find(HOST) != std::string_view::npos, is_from_host = from.find(HOST) != std::string_view::npos;
+    return is_to_host ? (is_from_host ? " HtoH" : " DtoH") : (is_from_host ? " HtoD" : " DtoD");
+}
+
+// Key and name of an entry of a map of metadata: the name that is shown, where it has one, and of a copy the way. `most`
+// becomes the number of devices that the collective of that name is among, where that is more.
 std::pair<uint64_t, std::string> named(std::string_view entry, uint64_t *most = nullptr)
 {
     uint64_t key = 0;
-    std::string_view name;
+    std::string_view name, way;
     Field field;
     for (Fields fields(entry); fields.next(field);) {
         if (field.is_number(1)) {
@@ -88,11 +135,13 @@ std::pair<uint64_t, std::string> named(std::string_view entry, uint64_t *most = 
                     shown = inner.held;
             }
             name = shown.empty() ? plain : shown;
-            if (most)
+            if (most) {
                 *most = std::max(*most, devices_among(plain));
+                way = way_of_copy(plain);
+            }
         }
     }
-    return {key, std::string(name)};
+    return {key, std::string(name).append(way)};
 }
 
 // The last part of a number in a message; empty where it has none.

@@ -21,9 +21,9 @@ def judge(run: Facts) -> Outcome:
     """Whether copies that no kernel hides take enough of the devices' time to act on."""
     results = run.results
     found = run.devices
-    exposed = [_exposed_s(device, is_known=True) for device in found.devices]
+    exposed = [device.exposed.known_s for device in found.devices]
     worth = device_gain(results, found, exposed)
-    unknown = [_exposed_s(device, is_known=False) for device in found.devices]
+    unknown = [device.exposed.unknown_s for device in found.devices]
     if (
         worth.status is Status.PASS
         and device_gain(results, found, unknown).status is not Status.PASS
@@ -60,12 +60,6 @@ def judge(run: Facts) -> Outcome:
 
 def _known(device: DeviceUse) -> list[HostCopies]:
     return [copy for copy in device.copies if copy.direction is not Direction.UNKNOWN]
-
-
-def _exposed_s(device: DeviceUse, *, is_known: bool) -> float:
-    """Seconds of copies that no kernel hides, of a direction that is known or is not."""
-    known = _known(device)
-    return sum(copy.exposed_s for copy in device.copies if (copy in known) is is_known)
 
 
 def _words(copy: HostCopies) -> str:

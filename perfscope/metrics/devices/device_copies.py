@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,16 @@ _BETWEEN_DEVICES = re.compile(r"DtoD|PtoP|DeviceToDevice|PeerToPeer|d2d|p2p|HtoH
 _PAGEABLE, _PINNED = re.compile("pageable", re.IGNORECASE), re.compile("pinned", re.IGNORECASE)
 
 
-def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[HostCopies, ...]:
+class Exposed(NamedTuple):
+    """Seconds in which copies ran and no kernel did; what ran side by side counts once."""
+
+    known_s: float  # from or to the host
+    unknown_s: float  # of copies of which nothing tells from where to where they go, beyond that
+
+
+def copies(
+    rows: Table, names: Sequence[str], window: tuple[int, int]
+) -> tuple[tuple[HostCopies, ...], Exposed]:
     """Copies between host and device, and those that may be such, most exposed first.
 
     The rows are what one device did, sorted by t0; only what lies in the window counts.
@@ -32,19 +42,30 @@ def copies(rows: Table, names: Sequence[str], window: tuple[int, int]) -> tuple[
     kinds = {place: _kind(names[place]) for place in used}
     kernels = np.isin(rows["kind"], (DeviceKind.COMPUTE, DeviceKind.COMMUNICATION))
     hidden = _cumulative(rows[kernels], window)
-    found = []
+    found, places = [], dict[bool, list[int]]({True: [], False: []})
     for kind in dict.fromkeys(kind for kind in kinds.values() if kind is not None):
         numbers = [place for place, its in kinds.items() if its == kind]
+        places[kind[0] is not Direction.UNKNOWN] += numbers
         chosen = moves[np.isin(moves["name"], numbers)]
-        starts, ends = union(np.clip(chosen["t0"], start, end), np.clip(chosen["t1"], start, end))
-        whole = int((ends - starts).sum())
-        exposed = whole - int(hidden.between(starts, ends).sum())
+        whole, exposed = _lengths(chosen, hidden, window)
         sizes = chosen["bytes"][chosen["bytes"] > 0]
         begun = int(np.count_nonzero(chosen["t0"] >= start))
         found.append(
             HostCopies(*kind, begun, int(sizes.sum()), whole / NS_PER_S, exposed / NS_PER_S)
         )
-    return tuple(sorted(found, key=lambda use: (-use.exposed_s, use.direction.value)))
+    known, every = (
+        _lengths(moves[np.isin(moves["name"], numbers)], hidden, window)[1]
+        for numbers in (places[True], places[True] + places[False])
+    )
+    exposed_s = Exposed(known / NS_PER_S, (every - known) / NS_PER_S)
+    return tuple(sorted(found, key=lambda use: (-use.exposed_s, use.direction.value))), exposed_s
+
+
+def _lengths(rows: Table, hidden: Cumulative, window: tuple[int, int]) -> tuple[int, int]:
+    """For how long any of them ran in the window, and how much of that no kernel hides."""
+    starts, ends = union(np.clip(rows["t0"], *window), np.clip(rows["t1"], *window))
+    whole = int((ends - starts).sum())
+    return whole, whole - int(hidden.between(starts, ends).sum())
 
 
 def _kind(name: str) -> tuple[Direction, bool | None] | None:

@@ -15,7 +15,7 @@ from perfscope.engine import engine
 from perfscope.judging import NEGLIGIBLE
 from perfscope.matching.intervals import Cumulative, union
 from perfscope.metrics.devices.device_collectives import DeviceCommunication, device_communication
-from perfscope.metrics.devices.device_copies import copies
+from perfscope.metrics.devices.device_copies import Exposed, copies
 from perfscope.metrics.devices.device_gaps import (
     KERNEL_WAIT_NS,
     idle_by_account,
@@ -57,6 +57,7 @@ class DeviceUse:
     causes_s: Mapping[IdleCause, float]
     """Idle time by what the next work waited for; adds up to the idle time."""
     copies: tuple[HostCopies, ...]
+    exposed: Exposed
     capability: tuple[int, int] | None  # of CUDA
     step_numbers: tuple[int, ...]
     steps: tuple[Occupancy, ...]
@@ -217,6 +218,7 @@ def _devices_of(table: Table, asked: _Asked, names: Sequence[str]) -> list[Devic
         rows = table[table["device"] == number]
         idle_s, causes_s = _idle_time(asked, rows, whole, names)
         device = known.get(number)
+        moved, exposed = copies(rows, names, window)
         found.append(
             DeviceUse(
                 rank=asked.rank.number,
@@ -231,7 +233,8 @@ def _devices_of(table: Table, asked: _Asked, names: Sequence[str]) -> list[Devic
                 idle_s=idle_s,
                 causes_s=causes_s,
                 idle_reason=asked.clock_reason or None,
-                copies=copies(rows, names, window),
+                copies=moved,
+                exposed=exposed,
                 capability=device.capability if device else None,
                 step_numbers=asked.step_numbers,
                 steps=tuple(by_step),

@@ -25,6 +25,7 @@ _SPLIT = re.compile(r"(splitCount \d+ color -?\d+)")
 _CHANNEL = re.compile(r"(?:Channel|Ring) \S+ : \S+ -> \S+ .*?via (.+?)(?: comm 0x.*)?\s*$")
 _DEVICE = re.compile(r"/\d+(?:\(\d+\))?(?=/|$)")
 _CALL = re.compile(r"(\w+): opCount \w+ .*?count (\d{1,18}) datatype (\d{1,2}) ")
+_OPENED = re.compile(r"NCCL version|Bootstrap ?:|Using network")
 _NETWORK = re.compile(r"Using network (\S.*?)\s*$")
 BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
 """Of an element, by ncclDataType_t (nccl.h)."""
@@ -43,14 +44,17 @@ class Nccl:
         self._warnings: Counter[str] = Counter()
         self._first: dict[str, str] = {}
         self._calls: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        self._last: dict[str, str] = {}  # line of each process that opened the library
+        self._joined = set[str]()
         self._torn = 0  # lines into which another process wrote
 
     def take(self, line: str) -> bool:
         """Whether the line is NCCL's."""
+        found = _LINE.search(line)
+        self._see(found)
         if version := _VERSION.search(line):
             self._version = version[1]
             return True
-        found = _LINE.search(line)
         if found is None:
             if warning := _WARN.search(line):
                 self._warn(warning[1], "")
@@ -71,6 +75,16 @@ class Nccl:
             self._networks[network[1]] += 1
         return True
 
+    def _see(self, found: re.Match[str] | None) -> None:
+        """Which processes opened the library, what each said last, who told of communicators."""
+        if found is None:
+            return
+        process = f"{found[1]}:{found[2]}"
+        if process in self._last or _OPENED.search(found[6]):
+            self._last[process] = found[6]
+        if _INIT.search(found[6]):
+            self._joined.add(process)
+
     def _warn(self, text: str, host: str) -> None:
         kind = DIGITS.sub("#", text)[:200]
         self._warnings[kind] += 1
@@ -86,9 +100,29 @@ class Nccl:
         """Of the largest communicator, 0 where none is told."""
         return max((size for _, size in (*self._begun, *self._complete)), default=0)
 
+    def _waiting(self) -> list[tuple[str, str]]:
+        """Processes that opened the library and began no communicator, with their last lines.
+
+        None are known where nobody tells of communicators, as in a log of calls alone, or where
+        lines are torn.
+        """
+        if self._torn or ((self._calls or self._ways) and not self._joined):
+            return []
+        return [one for one in self._last.items() if one[0] not in self._joined]
+
+    def _of_waiting(self, waiting: list[tuple[str, str]]) -> str:
+        process, last = waiting[0]
+        return (
+            f"{len(waiting):,} of {counted(len(self._last), 'process', 'processes')} opened NCCL "
+            "and told of no communicator: before NCCL 2.23 a rank names one when all of its ranks "
+            "have met, so they may wait for one that never came. The last line of "
+            f"{process}: {last.strip().rstrip('.')}."
+        )
+
     def report(self, path: Path) -> ToolReport | None:
         """Communicators, transports, warnings and calls."""
-        if not (self._complete or self._begun or self._ways or self._warnings or self._calls):
+        tells = self._complete or self._begun or self._ways or self._warnings or self._calls
+        if not (tells or self._waiting()):
             return None
         keys = sorted(set(self._complete) | set(self._begun), key=lambda key: (-key[1], key[0]))
         made = [(name or None, n, len(self._complete[name, n])) for name, n in keys]
@@ -106,6 +140,11 @@ class Nccl:
                 "Calls, of the ranks that are in the log",
                 {"Operation": name, "Calls": how, "Bytes": Quantity.BYTES},
                 [(operation, count, size) for operation, (count, size) in calls],
+            ),
+            table(
+                "Processes that told of no communicator",
+                {"Process": name, "Its last line": Quantity.TEXT},
+                [(process, last[:250]) for process, last in self._waiting()],
             ),
         ]
         return report(f"NCCL {self._version}".strip(), path, self._sentences(), tables)
@@ -131,6 +170,8 @@ class Nccl:
             many = counted(sum(self._warnings.values()), "warning")
             often = f", {count:,} times" if count > 1 else ""
             yield f"{many}, first among them{often}: {self._first[kind].rstrip('.')}."
+        elif waiting := self._waiting():
+            yield self._of_waiting(waiting)
         if self._networks:
             yield f"The network is {self._networks.most_common(1)[0][0]}."
         sockets = sum(n for way, n in self._ways.items() if way.startswith("NET/Socket"))

@@ -18,6 +18,7 @@ from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.blocks import Growth, as_text, blocks
 from perfscope.readers.detect import GZIP
 from perfscope.readers.encoding import is_marked
+from perfscope.readers.kineto.kernels import plain_kernels
 from perfscope.readers.kineto.times import (
     Extent,
     extent,
@@ -299,7 +300,7 @@ def contents_of(
         launches=file.take_launches().view(LAUNCH_DTYPE),
         host=host[inside(host, found) & _is_read(host, members, counts)],
         counters=counters[inside(counters, found, "t", "t")],
-        names=file.names(),
+        names=plain_kernels(file.names(), device[kept]),
         threads=[Thread(*thread) for thread in file.threads()],
         members=members,
         counts=counts,

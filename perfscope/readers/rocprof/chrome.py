@@ -26,7 +26,7 @@ _GPU = re.compile(r"GPU(\d{1,6})$")
 ACTION = "Copy the file again, or record again: rocprofv3 --runtime-trace --output-format csv"
 Row = Mapping[str, Any]
 Call = tuple[int, int, int]
-"""Begin and end in ns, and its number."""
+"""Begin and end in the microseconds that arrows have, and its number."""
 
 
 def recognizes(head: bytes) -> bool:
@@ -59,12 +59,13 @@ def events_in(path: Path, notes: list[str]) -> Iterator[Event]:
             continue
         name, lane = str(row.get("name", "")), lanes.get(str(row.get("pid")), "")
         queue = _number(row.get("tid"))
-        gpu = _GPU.match(lane)
-        if gpu is not None:
-            key = (str(row.get("pid")), _number(row.get("ts")))
-            yield records.kernel(name, when, int(gpu[1]), queue, launches.get(key))
+        gpu, call = _GPU.match(lane), launches.get((str(row.get("pid")), _number(row.get("ts"))))
+        if gpu is not None and when[0] < when[1]:  # else a command that runs nothing: a barrier
+            yield records.kernel(name, when, int(gpu[1]), queue, call)
         elif lane == "COPY":
-            yield records.copy(name, when, _number(told.get("dev-id")), None)
+            yield records.copy(name, when, _number(told.get("dev-id")), call)
+        elif gpu is not None:
+            continue
         else:
             kind = "MARKER" if "marker" in lane.lower() else lane
             yield records.call(kind, name, when, _number(told.get("tid")), number)
@@ -78,7 +79,9 @@ def _launches(rows: list[Row], about: list[Row]) -> dict[tuple[str, int], int]:
     for number, (row, told) in enumerate(zip(rows, about, strict=True)):
         if row.get("ph") == "X" and (when := _span(told)) is not None:
             lane = str(row.get("pid")), str(row.get("tid"))
-            calls.setdefault(lane, []).append((*when, number))
+            begin_us = _number(row.get("ts"))  # not of BeginNs: some count from the run's begin
+            end_us = begin_us + (when[1] - when[0]) // 1000
+            calls.setdefault(lane, []).append((begin_us, end_us, number))
     lanes = {lane: _Lane(own) for lane, own in calls.items()}
     left: dict[str, int] = {}
     for row in rows:
@@ -100,14 +103,14 @@ class _Lane:
 
     def __init__(self, calls: list[Call]) -> None:
         self._calls = sorted(calls)
-        self._begins_us = [call[0] // 1000 for call in self._calls]
-        self._latest_us = list(accumulate((call[1] // 1000 for call in self._calls), max))
+        self._begins_us = [call[0] for call in self._calls]
+        self._latest_us = list(accumulate((call[1] for call in self._calls), max))
 
     def innermost(self, at_us: int) -> int | None:
         """The number of the call that began last of those that a microsecond is in."""
         place = bisect_right(self._begins_us, at_us) - 1
         while place >= 0 and self._latest_us[place] >= at_us:
-            if self._calls[place][1] // 1000 >= at_us:
+            if self._calls[place][1] >= at_us:
                 return self._calls[place][2]
             place -= 1
         return None

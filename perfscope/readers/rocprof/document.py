@@ -180,9 +180,7 @@ class _Known:
 
     def kernels(self, rows: Table, made: Table, names: _Names) -> None:
         """Kernels on a queue of a device."""
-        made["name"] = names.of(
-            rows["kernel"], lambda key: records.plain(self._kernels.get(key) or "unknown")
-        )
+        made["name"] = names.of(rows["kernel"], lambda key: self._kernels.get(key) or "unknown")
         made["thread"] = np.maximum(rows["queue"], 0)
         made["stream"] = _small(made["thread"])
         made["device"] = _small(_each(rows["agent"], self._agent))

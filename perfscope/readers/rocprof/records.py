@@ -5,7 +5,6 @@ from perfscope.readers.kineto.made import Event, interval
 
 Span = tuple[int, int]
 """When something began and ended, in ns of the profiler's clock."""
-_SUFFIXES = (" [clone .kd]", ".kd")
 
 
 def span(begin: object, end: object) -> Span | None:
@@ -18,22 +17,16 @@ def span(begin: object, end: object) -> Span | None:
 def kernel(name: str, when: Span, device: int, queue: int, call: object) -> Event:
     """A kernel on a queue of a device, and the correlation of its launch."""
     told = _told(call, device=device, stream=queue)
-    return interval("kernel", plain(name), *when, queue, told)
-
-
-def plain(kernel: str) -> str:
-    """The name of a kernel without what stands for its descriptor."""
-    for suffix in _SUFFIXES:
-        kernel = kernel.removesuffix(suffix)
-    return kernel
+    return interval("kernel", name, *when, queue, told)
 
 
 def copy(direction: str, when: Span, device: int, call: object, size: object = None) -> Event:
-    """A copy from or to a device."""
+    """A copy from or to a device, or a fill of its memory, which stands among them."""
     told = _told(call, device=device, stream=0)
     if isinstance(size, int):
         told["bytes"] = size
-    return interval("gpu_memcpy", direction, *when, 0, told)
+    category = "gpu_memset" if direction.lower().startswith("fill") else "gpu_memcpy"
+    return interval(category, direction, *when, 0, told)
 
 
 def call(kind: str, name: str, when: Span, thread: int, correlation: object) -> Event:

@@ -37,6 +37,8 @@ _STREAM = re.compile(r"Stream #?(\d{1,9})")
 _OPERATIONS = re.compile(r"(?:Async )?XLA Ops$|XLA Async Ops$")
 """Lines of a device that hold its work: streams, else operations; others hold sums of it."""
 _DEVICE = re.compile(r"/device:\D+:(\d{1,6})")
+_COPY = re.compile(r"memcpy|^copy|.* (?:HtoD|DtoH|DtoD|HtoH)$", re.IGNORECASE | re.DOTALL)
+"""Copies: as a driver calls them, or instructions of XLA with the way that the decoder found."""
 NO_COMMUNICATION = "a profile of TensorFlow or JAX does not tell of communication between hosts"
 XPLANE = Form(
     Format.XPLANE,
@@ -194,15 +196,15 @@ def _of_device(plane: Plane, events: Table) -> tuple[Table, list[str]]:
     rows = _made(events)
     used, places = np.unique(events["name"], return_inverse=True)
     names = [plane.names[place] for place in used.tolist()]
-    kinds = np.array([_kind(name.lower()) for name in names], np.uint32)
+    kinds = np.array([_kind(name) for name in names], np.uint32)
     rows["name"], rows["category"] = places, kinds[places]
     return rows, names
 
 
-def _kind(plain: str) -> int:
-    if "memcpy" in plain or plain.startswith("copy"):
+def _kind(name: str) -> int:
+    if _COPY.search(name):
         return COPY
-    return FILL if "memset" in plain else KERNEL
+    return FILL if "memset" in name.lower() else KERNEL
 
 
 def _place(rows: Table, plane: str, line: str, number: int) -> None:
@@ -221,8 +223,7 @@ READER = Reader(
         phases="steps by their numbers, phases by their names",
         devices="yes",
         clock="yes",
-        known_from="files of TensorFlow and JAX; GPUs by the facts of a published one, TPUs by "
-        "the description",
+        known_from="files of TensorFlow and JAX; GPUs and TPUs by the facts of published ones",
     ),
     joins=True,
     companions=_companions,

@@ -17,6 +17,7 @@ from perfscope.units import NS, counted, format_seconds, inside, of_all
 MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
+WAITED = "Others waited"
 PART = "part of that"
 OF_HOST = "other work on the host slows communication as well: the run loses more than this"
 LEAST_ELSEWHERE = 0.01  # of the window: less is no contradiction between two figures
@@ -91,7 +92,7 @@ COLUMNS = (
     Column("Lost", lambda entry: entry.ns * NS, seconds),
     Column("Of the window", _share),
     Column("Own time", lambda entry: entry.own_ns * NS, seconds),
-    Column("Others waited", lambda entry: entry.waiting_ns * NS, seconds),
+    Column(WAITED, lambda entry: entry.waiting_ns * NS, seconds),
     Column("Run shorter by", _saving, hint=lambda entry: entry.saving.reason),
     Column("Ranks", _ranks, kind=Kind.TEXT),
     Column("Where", _place, kind=Kind.PLACE, absent=""),
@@ -115,6 +116,8 @@ def _context(result: Analysis) -> Context:
     columns: Sequence[Column] = COLUMNS
     if result.whole_run:
         caption, columns = f"{caption}, own time and waiting in the kept steps", OF_WHOLE_RUN
+    if not waits_are_told(result):
+        columns = tuple(column for column in columns if column.title != WAITED)
     entries = as_found(result)
     whole = Table("losses-all", caption, columns, entries, MOST_ROWS, "causes")
     is_all = len(entries) <= MOST_SHOWN
@@ -128,6 +131,15 @@ def _context(result: Analysis) -> Context:
         "extent": _extent(found),
         "elsewhere": _elsewhere(found),
     }
+
+
+def waits_are_told(result: Analysis) -> bool:
+    """Whether a rank waits in it, or could have been seen to wait.
+
+    What tells no efficiency of the hosts tells no waiting either, and 0 would say that none waited.
+    """
+    waited = any(entry.waiting_ns for entry in result.losses.entries)
+    return waited or result.metrics.parallel_efficiency.value is not None
 
 
 def _elsewhere(found: Losses) -> str:

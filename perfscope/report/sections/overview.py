@@ -26,6 +26,7 @@ from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
+from perfscope.trace.damage import UNKNOWN_SIZE
 from perfscope.units import counted
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
@@ -126,10 +127,13 @@ def lengths(of: Wholes) -> str:
 def on_ranks(run: Run) -> str:
     """How many ranks there are; one that nobody launched as a rank is a process.
 
-    A report of which neither a length nor others are known, as an account of jobs, tells of none.
+    Where nobody knows how many the job had, it had those of the files at least. A report of which
+    neither a length nor others are known, as an account of jobs, tells of none.
     """
     if run.ranks == 1 and not run.wall_s and not run.launcher:
         return "unknown number of ranks"
+    if any(one.id == UNKNOWN_SIZE for one in run.damage):
+        return f"at least {counted(run.ranks or run.recorded_ranks, 'rank')}"
     return "1 process" if run.ranks == 1 and run.launcher == ALONE else counted(run.ranks, "rank")
 
 

@@ -69,6 +69,7 @@ class Group:
     ranks: int
     batch_size: int | None
     points: tuple[Point, ...]
+    is_size_known: bool = True  # else the ranks are those of the files, and the job may have more
 
     @property
     def label(self) -> str:
@@ -76,7 +77,8 @@ class Group:
         command = shortened(shlex.join(self.command), MOST_LETTERS)
         noun = "rank" if self.ranks == 1 else "ranks"
         batch = f", batch size {self.batch_size}" if self.batch_size else ""
-        return f"{command or 'unknown command'} ({self.ranks} {noun}{batch})"
+        least = "" if self.is_size_known else "at least "
+        return f"{command or 'unknown command'} ({least}{self.ranks} {noun}{batch})"
 
 
 def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[Group, ...]:
@@ -85,10 +87,11 @@ def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[G
     for run in runs:
         if not left_out(run):
             command = () if ignore_command else run.result.run.command
-            found.setdefault((command, run.ranks, run.result.run.batch_size), []).append(run)
+            batch_size, is_known = run.result.run.batch_size, not run.unknown_size
+            found.setdefault((command, run.ranks, batch_size, is_known), []).append(run)
     made = [
-        Group(of[0].result.run.command, ranks, batch_size, _points(of))
-        for (_, ranks, batch_size), of in found.items()
+        Group(of[0].result.run.command, ranks, batch_size, _points(of), is_known)
+        for (_, ranks, batch_size, is_known), of in found.items()
     ]
     return tuple(sorted(made, key=lambda group: (-len(group.points), group.label)))
 

@@ -152,6 +152,10 @@ def test_where_nothing_tells_how_many_there_are_nothing_is_priced(
     told = document["devices"]["communication"]
     assert UNKNOWN in told["reason"]
     assert not broken(document)
+    assert "at least 2 ranks" in printed
+    page = (tmp_path / "two" / "report.html").read_text()
+    assert document["losses"]["entries"]
+    assert "Others waited" not in page
 
 
 def test_a_job_of_unknown_size_is_no_point_of_a_scaling_study(
@@ -167,6 +171,10 @@ def test_a_job_of_unknown_size_is_no_point_of_a_scaling_study(
     printed = " ".join(capsys.readouterr().out.split())
     assert "one: at least 1 two: at least 2" in printed
     assert "differ in their ranks" not in printed
+    main(["history", *map(str, places), "-o", str(tmp_path / "history")])
+    history = json.loads((tmp_path / "history" / "study.json").read_text())
+    labels = sorted(group["label"] for group in history["history"]["groups"])
+    assert ["at least 1 rank)" in labels[0], "at least 2 ranks)" in labels[1]] == [True, True]
 
 
 def analyzed(

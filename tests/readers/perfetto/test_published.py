@@ -73,5 +73,6 @@ def test_kernels_of_a_published_trace_have_their_device_and_launches(tmp_path: P
     found = compute(trace).devices
     assert found is not None
     counts = {use.name: use.count for use in found.kernels}
-    assert counts == {FILL: 5, BROADCAST: 2, COPY: 4, REDUCE: 2, FINISH: 2}
+    copy = COPY.removesuffix(".kd")  # as the other files of rocprofv3 call it
+    assert counts == {FILL: 5, BROADCAST: 2, copy: 4, REDUCE: 2, FINISH: 2}
     assert compute(trace).efficiency.parallel_efficiency.value is None

@@ -63,5 +63,5 @@ def test_kernels_of_a_published_profile_have_their_lengths_and_launches(tmp_path
     assert trace.world_size == 1
     found = compute(trace).devices
     assert found is not None
-    assert {use.name: use.count for use in found.kernels}["wrapped_convert.kd"] == 2
+    assert {use.name: use.count for use in found.kernels}["wrapped_convert"] == 2
     assert compute(trace).efficiency.parallel_efficiency.value is None
