@@ -17,7 +17,6 @@ from perfscope.units import NS, counted, format_seconds, inside, of_all
 MOST_SHOWN, MOST_ROWS = 4, 40
 MOST_RANKS = 4
 MOST_TOLD = 3
-WAITED = "Others waited"
 PART = "part of that"
 OF_HOST = "other work on the host slows communication as well: the run loses more than this"
 LEAST_ELSEWHERE = 0.01  # of the window: less is no contradiction between two figures
@@ -87,12 +86,13 @@ def _interval(entry: LossEntry) -> str:
     return "exact" if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
 
 
+WAITED = Column("Others waited", lambda entry: entry.waiting_ns * NS, seconds)
 COLUMNS = (
     Column("Cause", "label", kind=Kind.TEXT),
     Column("Lost", lambda entry: entry.ns * NS, seconds),
     Column("Of the window", _share),
     Column("Own time", lambda entry: entry.own_ns * NS, seconds),
-    Column(WAITED, lambda entry: entry.waiting_ns * NS, seconds),
+    WAITED,
     Column("Run shorter by", _saving, hint=lambda entry: entry.saving.reason),
     Column("Ranks", _ranks, kind=Kind.TEXT),
     Column("Where", _place, kind=Kind.PLACE, absent=""),
@@ -117,7 +117,7 @@ def _context(result: Analysis) -> Context:
     if result.whole_run:
         caption, columns = f"{caption}, own time and waiting in the kept steps", OF_WHOLE_RUN
     if not waits_are_told(result):
-        columns = tuple(column for column in columns if column.title != WAITED)
+        columns = tuple(column for column in columns if column is not WAITED)
     entries = as_found(result)
     whole = Table("losses-all", caption, columns, entries, MOST_ROWS, "causes")
     is_all = len(entries) <= MOST_SHOWN

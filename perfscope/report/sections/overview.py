@@ -26,8 +26,10 @@ from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
-from perfscope.trace.damage import UNKNOWN_SIZE
 from perfscope.units import counted
+
+UNKNOWN_SIZE = "unknown_size"
+"""What damage is called where nobody knows how many ranks the job had (analysis.json)."""
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 KEYED_FROM = 0.02  # and one narrower than this none for its letter
