@@ -196,6 +196,33 @@ def test_what_is_traced_again_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("framework", "changes", "said"),
+    [
+        (
+            "tensorflow",
+            "value",
+            "another value 29 times: pass it as a tensor (`tf.constant(rate)`)",
+        ),
+        ("tensorflow", "shape", "another shape 29 times: give its batches one shape"),
+        ("torch", "value", "another value 29 times: make it a tensor (`torch.tensor(rate)`)"),
+        ("torch", "type", "another type 29 times: cast it to one type"),
+    ],
+)
+def test_the_argument_that_changes_is_named(framework: str, changes: str, said: str) -> None:
+    place = {"name": "update", "file": "/job/train.py", "line": 12, "given_up": True}
+    told = {"argument": "rate", "changes": changes, "again": 29}
+    finding = started(before_s=2.0, first_s=1.0, traces=30, framework=framework, **place, **told)
+    assert finding.actions[0].startswith(f"`rate` of update() (train.py:12) had {said}")
+
+
+@pytest.mark.parametrize("told", [{"again": 0}, {"changes": "mood"}, {"argument": 7}])
+def test_an_argument_that_makes_no_sense_is_not_named(told: dict[str, object]) -> None:
+    usual = {"argument": "rate", "changes": "value", "again": 29}
+    finding = started(before_s=2.0, first_s=1.0, traces=30, **{**usual, **told})
+    assert finding.actions[0].startswith("Let train_function() always see")
+
+
+@pytest.mark.parametrize(
     ("traces", "status"), [(4, Status.PASS), (5, Status.PASS), (6, Status.INFO), (30, Status.INFO)]
 )
 def test_compiling_again_with_pytorch_is_told_only(traces: int, status: Status) -> None:

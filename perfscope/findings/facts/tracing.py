@@ -11,6 +11,20 @@ from perfscope.trace.model import Frame
 TRACED_OFTEN = 3  # times: the first one and one for a last, smaller batch are ordinary
 MADE_OFTEN = 20  # functions of one name: more than a program has models and layers, mostly
 LONGEST_NAME = 120
+ONE_SHAPE = "give its batches one shape (drop the last partial one, pad to a few lengths), or "
+CHANGES = {
+    "value": "pass it as a tensor (`tf.constant({0})`), not as a Python value",
+    "shape": f"{ONE_SHAPE}leave that size open (`None`) in the input_signature of tf.function",
+    "type": "cast it to one type before the call",
+    "object": "make the object once, before the loop",
+}
+"""What to do about an argument of a function, by what of it changed."""
+
+OF_TORCH = {
+    "value": "make it a tensor (`torch.tensor({0})`), not a Python value",
+    "shape": f"{ONE_SHAPE}compile with dynamic=True",
+}
+"""The same of PyTorch's functions, where that is something else."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,9 @@ class Traced:
     frame: Frame | None = None
     is_torch: bool = False
     is_given_up: bool = False
+    argument: str = ""  # of it, that was another one in most traces; "" unknown
+    changes: str = ""  # what of that: a key of CHANGES
+    again: int = 0  # how often there was another one
 
     @property
     def where(self) -> tuple[Frame, ...]:
@@ -89,6 +106,11 @@ class Traced:
                 f"Make the model or tf.function of {self.place} once, before the loop, compile "
                 "it once, and call it in the loop."
             )
+        if self.changes in CHANGES:
+            by_change = {**CHANGES, **OF_TORCH} if self.is_torch else CHANGES
+            told = by_change[self.changes].format(self.argument)
+            times = "once" if self.again == 1 else f"{self.again:,} times"
+            return f"`{self.argument}` of {self.place} had another {self.changes} {times}: {told}."
         if self.is_torch:
             return (
                 f"Let {self.place} see nothing new from call to call: make numbers that change, "
@@ -150,4 +172,14 @@ def _row(row: Any, *, is_torch: bool) -> Traced | None:
         frame=Frame(name, file, max(0, line)) if isinstance(file, str) and file else None,
         is_torch=is_torch,
         is_given_up=is_torch and row.get("given_up") is True,
+        **_changing(row),
     )
+
+
+def _changing(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What of which argument changed from trace to trace; nothing where that makes no sense."""
+    name, what, again = (row.get(key) for key in ("argument", "changes", "again"))
+    is_known = isinstance(name, str) and name and isinstance(what, str) and what in CHANGES
+    if not is_known or not isinstance(again, int) or again < 1:
+        return {}
+    return {"argument": str(name)[:LONGEST_NAME], "changes": what, "again": again}

@@ -105,6 +105,27 @@ def test_the_limit_belongs_to_its_function(monkeypatch: pytest.MonkeyPatch, reas
     assert {row["name"]: row["given_up"] for row in found} == {"f": True, "g": False}
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("0/0: s.k == 0    # def forward(s, x): ...", ("s.k", "value")),
+        ("0/0: L['scale'] == 1.5", ("scale", "value")),
+        ("0/0: tensor 'x' size mismatch at index 0. expected 3, actual 4", ("x", "shape")),
+        ("0/0: tensor 'L['x']' dtype mismatch. expected Float, actual Double", ("x", "type")),
+        ("0/0: tensor 'x' dispatch key set mismatch. expected A, actual B", None),
+        ("0/0: len(L['xs']) == 3", None),
+        ("", None),
+    ],
+)
+def test_what_changed_is_read_from_the_reasons(
+    monkeypatch: pytest.MonkeyPatch, reason: str, told: tuple[str, str] | None
+) -> None:
+    again = Compilation("0/1", recompile_reason=reason)
+    (row,) = rows(monkeypatch, Compilation("0/0"), again, Compilation("0/2"))
+    changed = {"argument": told[0], "changes": told[1], "again": 1} if told else {}
+    assert {key: row[key] for key in ("argument", "changes", "again") if key in row} == changed
+
+
 def test_another_pytorch_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numbers of the functions, and with things that are something else."""
     old = Compilation("")
@@ -130,6 +151,8 @@ def test_a_program_that_compiles_for_each_number(
     rows = process.metadata["frameworks"]["torch"]["tracing"]
     assert all(row["file"].endswith("/program.py") for row in rows)
     found = {(row["name"], row["line"]): (row["most_traces"], row["given_up"]) for row in rows}
+    changed = {row["name"]: row.get("argument") for row in rows if row["most_traces"] > 2}
+    assert changed["scaled"] == "factor"
     assert found[place("def scaled(")] == (8, True)
     assert found[place("def forward(self, x):\n        self.calls")] == (8, True)
     assert found[place("def scaled_by_tensor(")] == (1, False)

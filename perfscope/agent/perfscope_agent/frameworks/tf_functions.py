@@ -9,7 +9,7 @@ import types
 
 from .. import files, metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
-from . import wrap
+from . import tf_arguments, wrap
 
 _MOST_FUNCTIONS = 5000
 _MOST_NAMES = 20
@@ -20,12 +20,13 @@ _functions: list[Any] = []
 _created = [0]
 
 _DEEPEST_WRAPPING = 10
+_OFTEN = 4  # traces: what changes between fewer is no problem
 
 
 class _Counts:
     """Functions of one name: how many, how often traced, and the place of the one traced most."""
 
-    __slots__ = ("file", "functions", "line", "most", "traces")
+    __slots__ = ("changing", "file", "functions", "line", "most", "traces")
 
     def __init__(self) -> None:
         self.functions = 0
@@ -33,13 +34,22 @@ class _Counts:
         self.most = 0
         self.file = ""
         self.line = 0
+        self.changing: dict[str, Any] = {}
 
-    def add(self, traces: int, functions: int, most: int, place: tuple[str, int]) -> None:
-        """Adds functions, of which the one traced most is at the place."""
+    def add(
+        self,
+        traces: int,
+        functions: int,
+        most: int,
+        place: tuple[str, int],
+        changing: dict[str, Any],
+    ) -> None:
+        """Adds functions, of which the one traced most is at the place, for what changes."""
         self.functions += functions
         self.traces += traces
         if most > self.most or not self.file:
             self.file, self.line = place
+            self.changing = changing
         self.most = max(self.most, most)
 
 
@@ -78,7 +88,8 @@ def _count(function: Any, counts: dict[str, _Counts]) -> None:
     traces = int(function.experimental_get_tracing_count())
     if traces:
         name = str(getattr(function, "_name", "")) or "tf.function"
-        counts.setdefault(name, _Counts()).add(traces, 1, traces, _place(function))
+        changes = wrap.asked({}, tf_arguments.changing, function) if traces >= _OFTEN else {}
+        counts.setdefault(name, _Counts()).add(traces, 1, traces, _place(function), changes)
 
 
 def _place(function: Any) -> tuple[str, int]:
@@ -131,7 +142,7 @@ def finish() -> None:
     counts: dict[str, _Counts] = {}
     for name, one in gone.items():
         entry = counts.setdefault(name, _Counts())
-        entry.add(one.traces, one.functions, one.most, (one.file, one.line))
+        entry.add(one.traces, one.functions, one.most, (one.file, one.line), one.changing)
     for reference in _functions:
         function = reference()
         if function is None:
@@ -153,6 +164,7 @@ def finish() -> None:
                 "most_traces": one.most,
                 "file": one.file,
                 "line": one.line,
+                **one.changing,
             }
             for name, one in ranked
         ],
