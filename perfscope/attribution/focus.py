@@ -4,6 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from perfscope.attribution.stack_rules import is_user_file
 from perfscope.errors import UsageError
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
@@ -170,7 +173,7 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     finalizing = [r.finalize_enter_ns for r in ranks if r.finalize_enter_ns is not None]
     reasons = [f"{INITIALIZED} {_last_event(ranks)}"]
     end = max(finalizing, default=max(rank.end_ns for rank in ranks))
-    over = [moment for rank in ranks if (moment := _work_end_ns(rank)) is not None]
+    over = [moment for rank in ranks if (moment := _work_end_ns(rank, trace)) is not None]
     if len(over) == len(ranks) and start < max(over) < end:
         end = max(over)
         reasons = [
@@ -189,15 +192,36 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     return Focus(start, end, "communication_lifetime", "; ".join(reasons))
 
 
-def _work_end_ns(rank: Rank) -> int | None:
+CLEANS_UP = (OperationClass.FINALIZE, OperationClass.COMMUNICATOR)
+"""What mpi4py calls while Python is taken down."""
+
+
+def _work_end_ns(rank: Rank, trace: Trace) -> int | None:
     """When a rank's program is over: mpi4py finalizes only after Python has been taken down.
 
     A program that only embeds Python communicates on.
     """
     if rank.program_end_ns is None:
         return None
-    before = rank.operations["t1"][~codes_mask([OperationClass.FINALIZE])[rank.operations["op"]]]
-    return max(rank.program_end_ns, int(before.max(initial=0)))
+    left = _left_ns(rank, trace)
+    before = rank.operations["t1"][~codes_mask(CLEANS_UP)[rank.operations["op"]]]
+    return max(min(rank.program_end_ns, left), int(before.max(initial=0)))
+
+
+def _left_ns(rank: Rank, trace: Trace) -> int:
+    """From when on no code of the program is on the stack, nor anything that waits for its threads.
+
+    Its objects are given back then, before Python's exit handlers run.
+    """
+    rows = rank.stacks[(rank.stacks["tid"] == rank.main_tid) & (rank.stacks["stack"] >= 0)]
+    rows = rows[np.argsort(rows["t"], kind="stable")]
+    left = rank.end_ns
+    for row in rows[::-1]:
+        stack = trace.stacks[int(row["stack"])]
+        if len(stack) != 1 or is_user_file(trace.frames[stack[0]].file):
+            break
+        left = int(row["t"])
+    return left
 
 
 def _last_event(ranks: Sequence[Rank]) -> str:

@@ -57,6 +57,20 @@ def test_python_is_taken_down_after_it() -> None:
     assert span(focus_of_analysis(builder.build())) == (1.5, 7.0)
 
 
+def test_giving_back_the_objects_of_a_program_that_is_over_is_no_part_of_it() -> None:
+    """Nothing of the program is on the stack from 5.5 s on, and mpi4py frees what it has."""
+    taken_down = ("_shutdown", "/usr/lib/python3.11/threading.py", 1541)
+    waits = ("_thread.lock.acquire", "<built-in>", 0)
+    for stack, end in (((taken_down,), 5.5), ((taken_down, waits), 7.0)):
+        builder = two_ranks()
+        for number in range(2):
+            rank = builder.rank(number).set(program_end_ns=7 * S)
+            rank.op("MPI_Comm_free", 7.0, 7.1).stack(5.0, [("main", "/job/train.py", 3)])
+            for tick in range(3):
+                rank.stack(5.5 + tick / 2, stack)
+        assert span(focus_of_analysis(builder.build())) == (1.5, end)
+
+
 def test_dropped_detail_closes_it() -> None:
     builder = two_ranks()
     builder.rank(1).set(detail_end_ns=4 * S)

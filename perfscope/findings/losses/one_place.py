@@ -87,7 +87,9 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
     gain = saved(run.results, saving.seconds, edits=saving.edits)
     if gain.share < thresholds.FAIL_SHARE or (len(entries) == 1 and not is_once):
         return None  # one activity that lasts has a finding by itself where it is worth one
-    status = thresholds.unless_once(thresholds.by_gain(gain), gain.seconds, gain.share)
+    status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
+    if is_once:
+        status = thresholds.unless_once(status, gain.seconds, gain.share)
     ranks = tuple(dict.fromkeys(rank for one in entries for rank in one.ranks))
     callee = callee_of(run.results, first)
     group = Group(lost_to(first.cause.activity), tuple(entries), saving)
