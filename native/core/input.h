@@ -9,7 +9,7 @@
 namespace perfscope {
 
 // A regular file opened for reading. Throws ReadError where the system refuses, or where it is something else, such as
-// a FIFO or a device, which could be read for ever.
+// a FIFO or a device, which could be read forever.
 class InputFile {
 public:
     explicit InputFile(std::string path);

@@ -1,5 +1,7 @@
 """Ranks bound to the same CPUs, idle CPUs, and what passes before the first ordinary step."""
 
+from typing import Any
+
 import pytest
 
 from perfscope.findings.core.finding import Finding
@@ -209,15 +211,20 @@ def test_what_is_traced_again_is_told_with_its_line() -> None:
     ],
 )
 def test_the_argument_that_changes_is_named(framework: str, changes: str, said: str) -> None:
-    place = {"name": "update", "file": "/job/train.py", "line": 12, "given_up": True}
-    told = {"argument": "rate", "changes": changes, "again": 29}
+    place: dict[str, Any] = {
+        "name": "update",
+        "file": "/job/train.py",
+        "line": 12,
+        "given_up": True,
+    }
+    told: dict[str, Any] = {"argument": "rate", "changes": changes, "again": 29}
     finding = started(before_s=2.0, first_s=1.0, traces=30, framework=framework, **place, **told)
     assert finding.actions[0].startswith(f"`rate` of update() (train.py:12) had {said}")
 
 
 @pytest.mark.parametrize("told", [{"again": 0}, {"changes": "mood"}, {"argument": 7}])
-def test_an_argument_that_makes_no_sense_is_not_named(told: dict[str, object]) -> None:
-    usual = {"argument": "rate", "changes": "value", "again": 29}
+def test_an_argument_that_makes_no_sense_is_not_named(told: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {"argument": "rate", "changes": "value", "again": 29}
     finding = started(before_s=2.0, first_s=1.0, traces=30, **{**usual, **told})
     assert finding.actions[0].startswith("Let train_function() always see")
 

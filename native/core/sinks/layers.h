@@ -16,7 +16,7 @@ struct Intervals {
     size_t count;
 };
 
-// values[i] holds on [starts[i], starts[i + 1]), the last for ever; starts ascend strictly. Where one value follows an
+// values[i] holds on [starts[i], starts[i + 1]), the last forever; starts ascend strictly. Where one value follows an
 // equal one there is one start.
 struct Layer {
     std::vector<int64_t> starts, values;

@@ -34,7 +34,7 @@
     return result;
 
 /* The library may read the arrays until the request completes. Nobody tells when that is for a call that is not
- * recorded: its arrays stay for ever. */
+ * recorded: its arrays stay forever. */
 #define PS_I_ARRAY_BODY(NAME, TYPE, COMM, VOLUME, NARROW, ...)                                                    \
     PS_ARRAY_BEGIN(NAME, COMM, VOLUME, NARROW)                                                                    \
     int result = PS_CALL(real, TYPE, __VA_ARGS__);                                                                \

@@ -13,7 +13,7 @@
 #define ORIGIN_GROUP 0x67726f7570u
 #define ORIGIN_ELSEWHERE 0x656c7365u
 
-/* Nodes stay for ever and are used again for the same handle, so that readers need no lock. */
+/* Nodes stay forever and are used again for the same handle, so that readers need no lock. */
 typedef struct handle_node {
     struct handle_node *next;
     ps_word handle;

@@ -14,7 +14,7 @@ static ps_function get_count = PS_FUNCTION(PMPI_Get_count);
 static ps_function create_keyval = PS_FUNCTION(PMPI_Type_create_keyval);
 static ps_function set_attr = PS_FUNCTION(PMPI_Type_set_attr);
 
-/* Types that were met, by handle. Nodes stay for ever and are used again for the same handle, so that readers
+/* Types that were met, by handle. Nodes stay forever and are used again for the same handle, so that readers
  * need no lock. */
 typedef struct type_node {
     struct type_node *next;
@@ -69,7 +69,7 @@ void ps_datatypes_start(void)
     ps_resolve(&get_count);
 }
 
-/* Only these keep their size for ever: a freed type's handle is given to another type. */
+/* Only these keep their size forever: a freed type's handle is given to another type. */
 static bool is_predefined(ps_word type)
 {
     switch (ps_abi.abi) {
