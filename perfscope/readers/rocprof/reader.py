@@ -211,7 +211,7 @@ READER = Reader(
     tells=Tells(
         devices="yes",
         phases="markers (roctx), by their names",
-        known_from="the facts of published files: tables, database, JSON, traces of the old rocprof",
+        known_from="the facts of published tables, a database, JSON, traces of the old rocprof",
     ),
     joins=True,
 )
