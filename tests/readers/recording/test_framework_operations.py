@@ -229,6 +229,7 @@ def horovod_ranks(directory: Path, *, reason: str | None = None) -> Trace:
     for rank in (0, 1):
         process = rank_process(rank)
         told = {"rank": rank, "size": 2, "exposed_reason": reason}
+        assert isinstance(process.metadata, dict)
         process.metadata["frameworks"] = {"horovod": told}
         for operation, t0_s, t1_s, ordinal in (
             ("init_process_group", 0.5, 1.0, NO_ID),
