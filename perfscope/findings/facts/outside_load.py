@@ -30,7 +30,7 @@ NOTE = (
 WANTS_NO_CPU = (Activity.SLEEP, Activity.NETWORK)
 """What takes as long however busy the host is."""
 
-WITHOUT = "without what other load on the host adds to it"
+WITHOUT = "not counting what other load on the host adds"
 
 
 @dataclass(frozen=True)
