@@ -100,12 +100,15 @@ def _counted(rows: Table, last: int | None, begin: int, end: int) -> _Counted:
         return _Counted(NONE, float(most - int(turn.min()) + 1))
     pace = max(1.0, float(np.diff(at)[is_on].sum() / np.diff(turn)[is_on].sum()))
     before = min(begin, int(at[0]))
-    ends = [_evenly(before, int(at[0]), min(int(turn[0]), (int(at[0]) - before) / pace))]
+    first = int(turn.min()) if len(entries) else 0  # what it counts from
+    begun = min(int(turn[0]) - first, (int(at[0]) - before) / pace)
+    ends = [_evenly(before, int(at[0]), begun)]
     for place, over in enumerate(np.diff(turn).tolist()):
         since, until = int(at[place]), int(at[place + 1])
         if over < 0:  # the end of one time that the loop was entered, and the beginning of the next
-            anew = int(turn[place + 1]) + 1
-            left = min(most - int(turn[place]), max(0.0, (until - since) / pace - anew))
+            usual = (until - since) / pace
+            anew = min(int(turn[place + 1]) - first + 1, 2.0 * usual + 1.0)
+            left = min(most - int(turn[place]), max(0.0, usual - anew))
             ends.append(_evenly(since, until, anew + left))
         else:
             ends.append(_evenly(since, until, over))
@@ -119,7 +122,7 @@ def _counted(rows: Table, last: int | None, begin: int, end: int) -> _Counted:
 
 def _evenly(since: int, until: int, count: float) -> Ints:
     """So many ends of turns in some time, each turn as long as the others."""
-    whole = round(count)
+    whole = round(min(count, MOST_TURNS))
     part = (np.arange(whole) + 0.5) / max(1, whole)
     ends: Ints = since + ((until - since) * part).astype(np.int64)
     return ends

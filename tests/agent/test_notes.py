@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import pytest
@@ -42,7 +43,7 @@ def function(_number: int, _frame: object) -> NoReturn:
     raise TimeoutError
 
 
-@pytest.mark.parametrize("handler", [function, Handlers().method, Handlers()])
+@pytest.mark.parametrize("handler", [function, Handlers().method, Handlers(), partial(function)])
 @pytest.mark.parametrize("guard", [wrap.guarded, wrap.asked])
 def test_what_the_handler_of_a_signal_raises_goes_on_to_the_program(
     guard: Callable[..., Any], handler: Any, monkeypatch: pytest.MonkeyPatch

@@ -221,6 +221,95 @@ def test_optimizers_that_step_in_a_loop_of_their_own_are_of_one_step(written: Wr
     assert sizes(source, written) == [2] * 30
 
 
+TRAIN_STEP = """
+def train_step():
+    unit("D")
+    unit("G")
+"""
+IN_PARTS = """
+def step_d():
+    unit("D")
+
+def step_g():
+    unit("G")
+
+def train_step():
+    step_d()
+    step_g()
+"""
+IN_LOOPS = """
+def train_step():
+    for _ in range(3):
+        unit("D")
+    for _ in range(2):
+        unit("E")
+        unit("G")
+"""
+
+
+@pytest.mark.parametrize(("function", "calls"), [(TRAIN_STEP, 2), (IN_PARTS, 2), (IN_LOOPS, 7)])
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_a_function_that_takes_all_of_a_step(
+    written: Written, function: str, calls: int, epochs: int
+) -> None:
+    loops = f"""
+for epoch in range({epochs}):
+    for batch in range(40):
+        train_step()
+"""
+    assert sizes(function + loops, written) == [calls] * 40 * epochs
+
+
+def test_what_comes_once_before_many_turns_keeps_none_of_them_back(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An optimizer steps once an epoch, before the loop over batches, in which two others do."""
+    kept: list[int] = []
+    add = steps.Cycle.add
+
+    def counted(self: steps.Cycle, unit: steps.Unit) -> None:
+        add(self, unit)
+        kept.append(len(self._pending))
+
+    monkeypatch.setattr(steps.Cycle, "add", counted)
+    source = """
+    for epoch in range(2):
+        unit("once")
+        for batch in range(400):
+            unit("D")
+            unit("G")
+    """
+    found = sizes(source, written)
+    assert max(kept) <= steps._MOST_PENDING
+    assert found.count(2) >= 2 * 360
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_of_functions_with_loops(
+    written: Written, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Whatever the functions are that a turn calls, with loops or without: nothing is kept back."""
+    monkeypatch.setattr(steps, "_MOST_PENDING", 1 << 30)
+    draw = random.Random(seed)
+    lines, made, count = [], [], 0
+    for number in range(draw.randint(1, 3)):
+        lines.append(f"def part{number}():")
+        for _ in range(draw.randint(1, 3)):
+            times = draw.choice([1, 1, draw.randint(2, 4)])
+            lines.append(
+                f"    for _ in range({times}): unit({count})" if times > 1 else f"    unit({count})"
+            )
+            made.append(times)
+            count += 1
+    lines.append("for turn in range(30):")
+    lines += [
+        f"    part{number}()" for number in range(sum(one.startswith("def") for one in lines))
+    ]
+    source, alone = "\n".join(lines), len(made) == 1
+    expected = [sum(made)] * 30
+    assert sizes(source, written) == ([1] * 30 * made[0] if alone else expected)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs(written: Written, seed: int) -> None:
     """A step is one turn of the loop that all of some calls are in, whatever is around it."""

@@ -81,10 +81,12 @@ def test_a_loop_inside_that_turns_less_often_is_a_part() -> None:
     assert abs(program.steps().count - 150) <= 2
 
 
-def test_batches_of_few_epochs_are_the_steps() -> None:
+@pytest.mark.parametrize("first", [0, 1990, 1_700_000_000])
+def test_batches_of_few_epochs_are_the_steps(first: int) -> None:
+    """Whatever a loop over years or seconds counts from, each time that it is entered."""
     program = Program()
     for epoch in range(6):
-        for batch in range(300):
+        for batch in range(first, first + 300):
             program.work(0.005, 31, epoch, batch)
     assert abs(program.steps().count - 1800) <= 36
 

@@ -58,8 +58,12 @@ def _handlers() -> list[CodeType]:
 
 
 def _code(handler: Any) -> CodeType | None:
-    function = getattr(handler, "__func__", handler)
-    if not hasattr(function, "__code__") and callable(handler):
-        function = type(handler).__call__
-    code: CodeType | None = getattr(function, "__code__", None)
+    """What a handler runs, also of a method, a partial function or an object that is called."""
+    try:
+        function = getattr(handler, "func", getattr(handler, "__func__", handler))
+        if not hasattr(function, "__code__") and callable(function):
+            function = type(function).__call__
+        code: CodeType | None = getattr(function, "__code__", None)
+    except Exception:  # attributes of the program's own objects may be anything
+        return None
     return code

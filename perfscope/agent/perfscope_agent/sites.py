@@ -1,8 +1,9 @@
 """Where in the program's loops a call is made, and whether a turn of a loop ends between two calls.
 
 A call's place is the instruction at which each function on the stack is. Loops are jumps back in
-their bytecode. Two calls share the loops that both are in. In one turn of a loop its calls come in
-the order of their instructions, unless they are in a loop inside of it.
+their bytecode. Two calls share the loops that both are in. In one turn of the innermost one that
+they share, calls come in the order of their instructions: in the function of the loop or, where
+that is at the same one for both, in what it calls there.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     """The function, counted from the outermost one, and where in its bytecode the loop is."""
 
 _MOST_KEPT = 1000
+_MOST_FRAMES = 200
 
 
 class Site:
@@ -34,32 +36,42 @@ class Site:
             for begin, end in loops.ranges(code)
             if begin <= last <= end
         ]
+        self._known: dict[Site, tuple[list[Loop], bool]] = {}
 
     def shared(self, other: Site) -> list[Loop]:
         """The loops that this place and another one are in, outermost first."""
-        level = 0
-        for mine, theirs in zip(self.frames, other.frames):
-            if mine != theirs:
-                break
-            level += 1
-        found = [loop for loop in self.loops if loop[0] < level]
-        if level < len(self.frames) and level < len(other.frames):
-            code, last = other.frames[level]
-            if code is self.frames[level][0]:
-                found += [
-                    loop for loop in self.loops if loop[0] == level and loop[1] <= last <= loop[2]
-                ]
-        return found
+        return self._beside(other)[0]
 
     def ends_turn(self, following: Site, loop: Loop | None) -> bool:
         """Whether a call here is the last one in a turn of a loop that both places are in.
 
-        What is in a loop inside of that one may come several times in a turn.
+        What shares a loop inside of that one may come several times in a turn.
         """
-        if loop is None:
-            return True
-        here, there = self.frames[loop[0]][1], following.frames[loop[0]][1]
-        return there < here or (there == here and self.loops[-1:] == [loop])
+        common, is_behind = self._beside(following)
+        return loop is None or (common[-1:] == [loop] and not is_behind)
+
+    def _beside(self, other: Site) -> tuple[list[Loop], bool]:
+        """The loops shared with another place, and whether that is behind this one without them."""
+        known = self._known.get(other)
+        if known is None:
+            level = 0
+            for mine, theirs in zip(self.frames, other.frames):
+                if mine != theirs:
+                    break
+                level += 1
+            known = self._known[other] = self._compared(other, level)
+        return known
+
+    def _compared(self, other: Site, level: int) -> tuple[list[Loop], bool]:
+        """The same, of places that differ from one level of the stack on."""
+        found = [loop for loop in self.loops if loop[0] < level]
+        if level >= min(len(self.frames), len(other.frames)):
+            return found, False
+        (code, mine), (theirs, last) = self.frames[level], other.frames[level]
+        if code is not theirs:
+            return found, False
+        here = [loop for loop in self.loops if loop[0] == level and loop[1] <= last <= loop[2]]
+        return found + here, last > mine
 
 
 _OFTEN, _SELDOM = 64, 8
@@ -79,6 +91,8 @@ def here() -> Site | None:
     key: List[int] = []
     own = 0  # so many of the frames are of the program, or called by it
     while frame is not None:
+        if len(codes) > _MOST_FRAMES:
+            return None  # of a function that calls itself
         code = frame.f_code
         is_own = _is_own.get(code.co_filename)
         if is_own is None:

@@ -21,6 +21,7 @@ last_number = -1
 window: Any = None
 """The module `window` when only some steps are wanted or the job is to end after one."""
 _LIMIT = 16
+_MOST_PENDING = 64
 
 
 def accepts(candidate: str) -> bool:
@@ -84,11 +85,12 @@ class Cycle:
     """Groups the calls of a loop body into steps.
 
     Where calls come from several places of the program, a step is a turn of the innermost loop that
-    all of them are in. From one place they may come for several models, in a loop of their own:
-    then a step begins when the first one of the running step comes round again after a different
-    one. Where the loop of a call is in another one, repeated calls are kept back until a different
-    one has been seen, because they may be the first half of a longer iteration (a GAN trains two
-    models in one); after 16 of them each is a step of its own.
+    all of them are in, with what loops inside of that do in it. From one place they may come for
+    several models, in a loop of their own: then a step begins when the first one of the running
+    step comes round again after a different one. Where the loop of a call is in another one,
+    repeated calls are kept back until a different one has been seen, because they may be the first
+    half of a longer iteration (a GAN trains two models in one); after 16 of them each is a step of
+    its own.
     """
 
     def __init__(self, *, sums_samples: bool) -> None:
@@ -128,11 +130,15 @@ class Cycle:
         """Writes the turns that are over of the loop that all calls are in."""
         units = [*self._pending, unit]
         self._pending.clear()
+        if len(units) > _MOST_PENDING:  # what came first may be in no turn of what goes on
+            self._write(units[:1], units[1].start_ns)
+            del units[0]
         places = [one.site for one in units if one.site is not None]
         loop = sites.innermost_shared(places)
         for at, place in enumerate(places[:-1]):
             self._pending.append(units[at])
             if place.ends_turn(places[at + 1], loop):
+                self._iteration = {known.key for known in self._pending}
                 self._write(self._pending, units[at + 1].start_ns)
                 self._pending.clear()
 

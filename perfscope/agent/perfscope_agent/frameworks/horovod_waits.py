@@ -15,6 +15,7 @@ from . import wrap
 SOURCE = "horovod"
 _NAME = SOURCE + "\x1eexposed\x1eworld\x1e"
 _INIT = SOURCE + "\x1einit_process_group\x1eworld\x1e"
+_WHAT = "waits for Horovod"
 _OWN_CONNECTIONS = "Horovod over gloo exchanges over connections of its own"
 _SETS = "Horovod over gloo exchanges among some of the ranks, which is not told apart"
 _AGAIN = "Horovod over gloo was initialized again, after which its ranks may be others"
@@ -76,7 +77,7 @@ def note_sets() -> None:
 
 def _adding(original: AnyFunction) -> AnyFunction:
     def add_process_set(*args: Any, **kwargs: Any) -> Any:
-        note_sets()
+        wrap.guarded(_WHAT, note_sets)
         return original(*args, **kwargs)
 
     return add_process_set
@@ -88,14 +89,14 @@ def _waiting(original: AnyFunction) -> AnyFunction:
         is_seen = rec is not None and _waits.is_told and not _waits.is_inside
         if rec is None or not is_seen or _thread.get_ident() != recorder.main_thread:
             return original(*args, **kwargs)
-        token = _begin(rec)
+        token = wrap.guarded(_WHAT, _begin, rec)
         _waits.is_inside = True
         try:
             return original(*args, **kwargs)
         finally:
             _waits.is_inside = False
-            if rec is recorder.current:
-                rec.phase_end(token)
+            if token is not None and rec is recorder.current:
+                wrap.guarded(_WHAT, rec.phase_end, token)
 
     return synchronize
 

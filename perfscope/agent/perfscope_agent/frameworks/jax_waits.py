@@ -159,7 +159,8 @@ def _is_ready(array: Any) -> bool | None:
 
 
 def _ask(array: Any) -> Any:
-    return array.is_ready()  # one of a class of the program's own may have no such method
+    asked = getattr(array, "is_ready", None)  # perhaps of a class of the program's own
+    return None if asked is None else asked()
 
 
 def _inside(value: Any, kinds: tuple[Any, ...] = (dict, tuple, list)) -> list[Any]:
