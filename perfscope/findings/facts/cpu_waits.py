@@ -6,7 +6,7 @@ from dataclasses import replace
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.judging import MOST_LOST, NEGLIGIBLE
-from perfscope.metrics.communication.unhindered import unhindered_transfer_s
+from perfscope.metrics.communication.unhindered import compared_transfer_s, unhindered_transfer_s
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
@@ -117,10 +117,19 @@ def _transfer(results: Results, waits: Sequence[CpuWait], *, ends: int = 1) -> l
     waited_s = sum(one.in_transfer_s for one in waits)
     share = min(waited_s / moved_s, MOST_LOST) if moved_s > 0 else 0.0
     left = (1.0 - share) ** ends
-    if (
-        ends > 1 and share > NEGLIGIBLE
-    ):  # what each of them waits may add up, but calls as fast as the fastest stay
-        fast_s = len(waits) * unhindered_transfer_s(results.waits, results.focus)
-        left = min(left, max(fast_s / max(moved_s, NS), 1.0 - ends * share))
+    if ends > 1 and share > NEGLIGIBLE:
+        left = min(left, max(_known_to_move(results, moved_s, left), 1.0 - ends * share))
     left = max(left, NEGLIGIBLE)
     return [Edit(factor=1.0, network=1.0 / left)] if share > 0 else []
+
+
+def _known_to_move(results: Results, moved_s: float, by_chance: float) -> float:
+    """Of the transfer, what stays where what the ends wait adds up, and no chance shortens it.
+
+    Calls as fast as the fastest of those alike stay. Of others, of which too few are alike, nothing
+    but chance tells, so that this is no less than that where all are such.
+    """
+    ranks, whole_s = len(results.trace.ranks), max(moved_s, NS)
+    fast_s = ranks * unhindered_transfer_s(results.waits, results.focus)
+    compared_s = ranks * compared_transfer_s(results.waits, results.focus)
+    return fast_s / whole_s + by_chance * max(1.0 - compared_s / whole_s, 0.0)

@@ -13,7 +13,7 @@ from functools import cache
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.cpu_contention import told_only
-from perfscope.judging import MOST_LOST
+from perfscope.judging import MAIN, MOST_LOST
 from perfscope.metrics.host.run_queue import waiting_share
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
@@ -22,7 +22,8 @@ from perfscope.schema.enums import Account, Activity, Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.units import NS
 
-EXPLAINED = "What it costs beyond that is explained by processes outside the job."
+MOSTLY = "Most of these seconds are explained by processes outside the job."
+PARTLY = "A part of these seconds is explained by processes outside the job."
 NOTE = (
     "Seconds in this text are of the run with other load on its host; the estimated saving is "
     "without that."
@@ -76,7 +77,10 @@ class OutsideLoad:
 
 @dataclass(frozen=True)
 class OnFreeCpus:
-    """What changes save on CPUs that nobody else uses; as in the run where nobody does."""
+    """What changes save on CPUs that nobody else uses; as in the run where nobody does.
+
+    Whatever asks is told the same: what wants no CPU takes as long there as in the run.
+    """
 
     load: OutsideLoad
     replay: Replay
@@ -87,10 +91,14 @@ class OnFreeCpus:
         Raises:
             RefusedEditError: the run does not hold what an edit needs.
         """
-        if not self.load.edits:
+        if not self.load.edits or _wants_no_cpu(edits):
             return self.replay.predict(edits, after=after)
         before = (*self.load.before([*after, *edits]), *self.load.on_free_cpus(after))
         return self.replay.predict(self.load.on_free_cpus(edits), after=before)
+
+
+def _wants_no_cpu(edits: Sequence[Edit]) -> bool:
+    return bool(edits) and all(edit.activity in WANTS_NO_CPU for edit in edits)
 
 
 def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
@@ -159,7 +167,8 @@ def _priced(asked: OnFreeCpus, finding: Finding, *, is_of_waiting: bool) -> Find
     saving, is_sure = found.recommended, finding.confidence is not Confidence.LOW
     least = thresholds.WARN_SHARE if is_sure else thresholds.FAIL_SHARE
     if not status.is_fault or (saving and saving.share < least):
-        said = f"{finding.summary} {EXPLAINED}"
+        explained = MOSTLY if gain.seconds < MAIN * before.seconds else PARTLY
+        said = f"{finding.summary} {explained}"
         return told_only(replace(found, status=Status.INFO, summary=said))
     return replace(found, status=max(finding.status, status, key=lambda one: one.order))
 
@@ -190,8 +199,6 @@ def _on_free_cpus(asked: OnFreeCpus, gain: Gain, usual: float) -> Gain:
 
 def _left(asked: OnFreeCpus, gain: Gain) -> float | None:
     """The part of a replayed gain that is left there; None where it is not less."""
-    if all(edit.activity in WANTS_NO_CPU for edit in gain.edits):
-        return None
     try:
         here, there = asked.replay.predict(gain.edits), asked.predict(gain.edits)
     except RefusedEditError:

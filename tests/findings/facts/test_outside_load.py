@@ -3,8 +3,12 @@
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.findings.facts.outside_load import OutsideLoad
+from perfscope.findings.facts.cpu_waits import without_cpu_waits
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.outside_load import MOSTLY, OutsideLoad
+from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
+from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import Activity, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
@@ -16,14 +20,21 @@ SOLVER = ("solve", "/home/me/train.py", 50)
 SOLVES = ("numpy.linalg.solve", "<built-in>", 0)
 
 
-def built(*, waited: float, loop_s: float, exchange_s: float = 0.01, sleeps: bool = False) -> Trace:
+def built(
+    *,
+    waited: float,
+    loop_s: float,
+    exchange_s: float = 0.01,
+    sleeps: bool = False,
+    steps: int = STEPS,
+) -> Trace:
     """Two ranks: Python code or sleep, a solver, an exchange; no CPU for a share of all time."""
     step_s = loop_s + 0.1 + exchange_s
-    builder = TraceBuilder(2, end_s=2.0 + STEPS * step_s)
+    builder = TraceBuilder(2, end_s=2.0 + steps * step_s)
     for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.5 + STEPS * step_s)
+        rank = builder.rank(number).init(1.0).finalize(1.5 + steps * step_s)
         rank.set(cpu_count_allowed=1, cpus_allowed=str(number))
-        for step in range(STEPS):
+        for step in range(steps):
             begin = 1.0 + step * step_s
             end = begin + step_s
             rank.step(step, begin, end)
@@ -31,7 +42,7 @@ def built(*, waited: float, loop_s: float, exchange_s: float = 0.01, sleeps: boo
             for place in range(10):
                 rank.stack(begin + loop_s * place / 10, (LOOPS, SLEEPS) if sleeps else (LOOPS,))
                 rank.stack(begin + loop_s + 0.1 * place / 10, (SOLVER, SOLVES))
-        for tick in range(int(10 * (2.0 + STEPS * step_s))):
+        for tick in range(int(10 * (2.0 + steps * step_s))):
             at = tick / 10
             rank.main_sample(at, cpu_s=at * (1 - waited), queue_delay_s=at * waited)
             rank.process_sample(at, cpu_s=at * (1 - waited), queue_delay_s=at * waited)
@@ -71,6 +82,20 @@ def test_what_waits_for_cpus_is_no_transfer() -> None:
     found = findings(waited=0.9, **few)
     assert found["busy_host"].status is Status.INFO
     assert not [one.id for one in found.values() if one.status.is_fault]
+    assert [one.id for one in found.values() if MOSTLY in one.summary and one.gain is None]
+
+
+@pytest.mark.parametrize("steps", [30, STEPS])
+def test_of_few_calls_alike_chance_alone_tells_what_is_left(steps: int) -> None:
+    """Two ends that have a CPU for 0.4 of the time move data in 0.16 of it, in however many steps.
+
+    All calls take as long: the fastest ones tell nothing else.
+    """
+    results = compute(built(waited=0.6, loop_s=0.1, exchange_s=0.1, steps=steps))
+    gain = without_cpu_waits(results, SegmentReplay(results), is_of_others=True)
+    assert gain is not None
+    (network,) = [one.network for one in gain.edits if one.network != 1.0]
+    assert network == pytest.approx(1.0 / 0.4**2, rel=0.02)
 
 
 def test_cpu_time_is_a_larger_share_of_less_work() -> None:
@@ -87,6 +112,17 @@ def test_sleep_takes_as_long_on_free_cpus() -> None:
         for waited in (0.0, 0.5)
     )
     assert found.gain_s == pytest.approx(alone.gain_s)
+
+
+def test_whatever_asks_is_told_that_sleep_takes_as_long_on_free_cpus() -> None:
+    results = compute(built(waited=0.5, loop_s=0.1, sleeps=True))
+    run = Facts(results, SegmentReplay(results))
+    sleep = (Edit(activity=Activity.SLEEP),)
+    here, there = run.replay.predict(sleep), run.on_free_cpus.predict(sleep)
+    assert run.on_free_cpus.load.edits
+    assert here is not None
+    assert there is not None
+    assert there.gain_s == pytest.approx(here.gain_s)
 
 
 EVALUATION_S, EVERY = 1.0, 6
