@@ -228,7 +228,9 @@ def test_where_few_steps_find_room_the_longest_leave_it_to_those_of_chance(
     assert spliced(trace).kept is not None
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
+)
 def test_a_kill_loses_no_call(mpich: Mpi, tmp_path: Path, seed: int) -> None:
     """A rank is killed while steps are thinned: kept steps are whole, totals complete."""
     chance = random.Random(seed)
