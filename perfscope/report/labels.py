@@ -69,9 +69,6 @@ STEP_SOURCES = {
     "samples": "one turn of the loop that stack samples show, because nothing else told the steps; "
     f"{_FIRST}",
 }
-TOLD = ("marker", "framework")
-"""Sources of steps that know where each one begins and ends."""
-
 PHASE_SOURCES = {"marker": "marker", "framework": "framework", "sampled": "stack sampler"}
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from perfscope.output import visible
 from perfscope.report.formats import NBSP
-from perfscope.report.labels import TOLD, formula_words, phase_words
+from perfscope.report.labels import formula_words, phase_words
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.breakdown import useful_sentence
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
@@ -43,6 +43,7 @@ from perfscope.report.sections.whole_run import (
     steps_sentence,
 )
 from perfscope.report.text import bound
+from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices, SampledGpus
 from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.units import counted, format_ratio, format_seconds, format_share, inside
@@ -189,14 +190,16 @@ def _print_run(result: Analysis, console: Console) -> None:
     if (rate := run.throughput.samples_per_s.value) is not None:
         parts.append(f"{rate:,.0f} samples/s{_of_which_steps(run)}")
     if (step := run.throughput.step_s_median.value) is not None:
-        inferred = "" if run.throughput.step_source in TOLD else ", inferred from what repeats"
+        inferred = (
+            "" if run.throughput.step_source in TOLD_STEPS else ", inferred from what repeats"
+        )
         parts.append(f"step {format_seconds(step)} (median{inferred})")
     line(console, ", ".join(parts))
 
 
 def _of_which_steps(run: Run) -> str:
     """Which steps the rate is of, where some are left out; see `rate_of`."""
-    is_told = run.throughput.step_source in TOLD
+    is_told = run.throughput.step_source in TOLD_STEPS
     return " in training from the second step on" if is_told and run.throughput.steps > 1 else ""
 
 

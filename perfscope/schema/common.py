@@ -5,6 +5,9 @@ from perfscope.structures import dataclass
 NO_REASON = "the result does not hold it"
 """Why a figure is missing, where the document does not even say why."""
 
+TOLD_STEPS = ("framework", "marker")
+"""Sources of steps that know where each one begins and ends; others are found from what repeats."""
+
 
 @dataclass(frozen=True)
 class Metric:

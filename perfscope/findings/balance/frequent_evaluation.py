@@ -24,6 +24,7 @@ from perfscope.findings.core.finding import (
 )
 from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.network_facts import told_steps
 from perfscope.findings.facts.rarer import RARER, rarer
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN, NEGLIGIBLE
@@ -31,6 +32,7 @@ from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
+from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
@@ -124,7 +126,7 @@ def _habits(results: Results) -> list[_Habit]:
 
 def _trains(results: Results) -> bool:
     """Whether the program trains at all: in others evaluation is what they are for."""
-    if results.steps.source in {"framework", "marker"}:
+    if results.steps.source in TOLD_STEPS:
         return True
     if any(phase.kind in TRAINS for phase in results.phases):
         return True
@@ -187,8 +189,7 @@ def _is_part_of_steps(results: Results, phase: PhaseResult, times: int) -> bool:
     """Whether it is a prediction that the program is for, or that nearly every step needs."""
     if phase.kind is not PhaseKind.PREDICT:
         return False
-    steps = results.steps.count if results.steps.source in {"framework", "marker"} else 0
-    return times > MAIN * steps
+    return times > MAIN * told_steps(results)
 
 
 def _nothing(results: Results) -> Outcome:

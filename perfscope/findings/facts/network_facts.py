@@ -26,6 +26,7 @@ from perfscope.metrics.communication.unhindered import unhindered_transfer_s
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
+from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
@@ -44,9 +45,6 @@ HALVED = Edit(factor=1.0, bytes=0.5)
 FUSED = Edit(factor=1.0, fuse_bytes=64 << 20)
 HIDDEN = Edit(factor=1.0, overlap=1.0)
 ASKED = (TWICE, HALVED, FUSED, HIDDEN)
-
-TOLD = {"framework", "marker"}
-"""Where steps come from that somebody told."""
 
 EXCHANGES = ("Horovod (exposed)", "torch.distributed.gradient_exchange")
 """Operations that are what was left when a rank had no work to hide an exchange behind."""
@@ -255,7 +253,7 @@ def mean(values: Sequence[float]) -> float:
 
 def told_steps(results: Results) -> int:
     """Steps that a framework or a marker told, else 0."""
-    return results.steps.count if results.steps.source in TOLD else 0
+    return results.steps.count if results.steps.source in TOLD_STEPS else 0
 
 
 def _small(results: Results) -> Small:

@@ -9,7 +9,7 @@ from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.efficiency.throughput import rate_of, samples_of
-from perfscope.schema.common import Metric
+from perfscope.schema.common import TOLD_STEPS, Metric
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table, Trace
 
@@ -81,7 +81,7 @@ def steps(prepared: Prepared) -> StepsResult:
     fastest = np.nanmin(found.seconds, axis=1)
     thin = slice(None, None, max(1, -(-len(found.numbers) // MAX_SERIES)))
     foa, taken = prepared.focus.kind, slowest
-    if found.source not in ("framework", "marker"):
+    if found.source not in TOLD_STEPS:
         # they follow each other without a gap, and are at other times on each rank
         taken = found.seconds.mean(axis=1)
     tables = [np.sort(prepared.focus.ending(rank.steps), order="t0") for rank in trace.ranks]

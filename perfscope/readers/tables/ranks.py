@@ -9,6 +9,7 @@ from perfscope.arrays import Bools, Ints
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.common.partners import set_partners
 from perfscope.readers.tables.columns import MISSING, Columns, Kind, Texts, Wanted
+from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceKind
@@ -108,8 +109,6 @@ WANTED: Mapping[str, Wanted] = {
 """The columns that are read, by table."""
 USER_PHASE = "user:"
 """Before the names of phases that the program named."""
-TOLD_STEPS = ("framework", "marker")
-"""Where steps come from that the program told; others were found and are found again."""
 
 
 class Names:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
-from perfscope.report.labels import STEP_SOURCES, TOLD, band, formula_words, status_word
+from perfscope.report.labels import STEP_SOURCES, band, formula_words, status_word
 from perfscope.report.sections import breakdown, efficiency
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
@@ -20,6 +20,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import stopped
 from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
 from perfscope.schema.findings import FindingRow
@@ -205,7 +206,7 @@ def _step_note(throughput: Throughput, steps: Steps) -> str:
     p95 = throughput.step_s_p95.value
     if p95 is None or throughput.steps == 1:
         return ""
-    is_told = throughput.step_source not in STEP_SOURCES or throughput.step_source in TOLD
+    is_told = throughput.step_source not in STEP_SOURCES or throughput.step_source in TOLD_STEPS
     timed = steps.count if is_told else steps.count - 1
     of = f"the {timed:,} steps" if throughput.steps else "the steps"
     # long runs are thinned
