@@ -6,7 +6,7 @@ from dataclasses import replace
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.core.gain import predicted_gain
 from perfscope.judging import MOST_LOST, NEGLIGIBLE
-from perfscope.metrics.communication.unhindered import compared_transfer_s, unhindered_transfer_s
+from perfscope.metrics.communication.unhindered import compared_transfer_s
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
@@ -129,7 +129,6 @@ def _known_to_move(results: Results, moved_s: float, by_chance: float) -> float:
     Calls as fast as the fastest of those alike stay. Of others, of which too few are alike, nothing
     but chance tells, so that this is no less than that where all are such.
     """
-    ranks, whole_s = len(results.trace.ranks), max(moved_s, NS)
-    fast_s = ranks * unhindered_transfer_s(results.waits, results.focus)
-    compared_s = ranks * compared_transfer_s(results.waits, results.focus)
-    return fast_s / whole_s + by_chance * max(1.0 - compared_s / whole_s, 0.0)
+    mean_s = max(moved_s, NS) / len(results.trace.ranks)
+    fast_s, compared_s = compared_transfer_s(results.waits, results.focus)
+    return fast_s / mean_s + by_chance * max(1.0 - compared_s / mean_s, 0.0)

@@ -7,7 +7,7 @@ savings do not hold what the host costs as well.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cache
 
 from perfscope.findings.core import thresholds
@@ -39,7 +39,8 @@ class OutsideLoad:
     """What takes the load of others away; no edits where it is not worth telling."""
 
     edits: tuple[Edit, ...] = ()
-    shares: Mapping[int, float] | None = None  # of each rank's work, that others held it up for
+    shares: Mapping[int, float] = field(default_factory=dict)
+    """Of each rank's work, that others held it up for."""
     left_s: float = 0.0  # of the analyzed window, on a host without them
     had: float = 1.0  # of their work, the part in which ranks have a CPU
     met: float = 1.0  # of what they wait for each other, the part in which both have one
@@ -60,17 +61,16 @@ class OutsideLoad:
         for a smaller one where it sleeps or reads.
         """
         accounts = dict.fromkeys(one.account for one in edits if one.account is not None)
-        exact = [self._own(rank, one) for one in accounts for rank in self.shares or {}]
+        exact = [self._own(rank, one) for one in accounts for rank in self.shares]
         return (*self.edits, *(one for one in exact if one.factor != 1.0))
 
     def _own(self, rank: int, account: Account) -> Edit:
-        share = min((self.shares or {}).get(rank, 0.0), MOST_LOST)
+        share = min(self.shares.get(rank, 0.0), MOST_LOST)
         own = share if self.share_in is None else min(self.share_in(rank, account), MOST_LOST)
         return Edit(account=account, ranks=(rank,), factor=(1.0 - own) / (1.0 - share))
 
     def _freed(self, edit: Edit) -> Edit:
-        shares = self.shares or {}
-        mine = [shares.get(rank, 0.0) for rank in edit.ranks or shares]
+        mine = [self.shares.get(rank, 0.0) for rank in edit.ranks or self.shares]
         free = 1.0 - min(max(mine, default=0.0), MOST_LOST)
         return replace(edit, factor=max(1.0 - (1.0 - edit.factor) / free, 1.0 - MOST_LOST))
 
@@ -106,8 +106,8 @@ def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
     if gain is None or not gain.edits or not thresholds.deserved(gain).is_fault:
         return OutsideLoad()
     waits = results.resources.cpu_waits
-    shares = {one.rank: one.part(is_of_others=True).in_work_share for one in waits}
     theirs = [one.part(is_of_others=True) for one in waits]
+    shares = {one.rank: one.in_work_share for one in theirs}
     whole_s = sum(one.work_s + one.transfer_s for one in waits)
     lost = sum(one.lost_s for one in theirs) / whole_s if whole_s > 0 else 0.0
     left_s = results.focus.length_ns * NS - gain.seconds

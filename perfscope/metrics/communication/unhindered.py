@@ -24,27 +24,22 @@ def unhindered_transfer_s(waits: Waits, focus: Focus) -> float:
     that. It is a lower bound: rare calls count nothing, and in no call all goes as fast as in the
     fastest ones.
     """
-    spent, alike = _calls(waits, focus)
-    return _as_fast_as_the_fastest(spent, alike) / max(len(waits.pool.numbers), 1) * NS
+    return compared_transfer_s(waits, focus)[0]
 
 
-def compared_transfer_s(waits: Waits, focus: Focus) -> float:
-    """Seconds of transfer, mean of the ranks, of calls of which enough are alike to know these."""
-    spent, alike = _calls(waits, focus)
-    is_known = np.bincount(alike)[alike] >= FEWEST
-    return float(spent[is_known].sum()) / max(len(waits.pool.numbers), 1) * NS
-
-
-def _calls(waits: Waits, focus: Focus) -> tuple[Floats, Ints]:
-    """What each call moved data for, in nanoseconds, and which are alike, shape (calls,) both."""
+def compared_transfer_s(waits: Waits, focus: Focus) -> tuple[float, float]:
+    """That, and what the calls took of which enough are alike; of others it holds nothing."""
     pool = waits.pool
     begin = np.maximum(waits.need, pool.enter)
     rows = np.flatnonzero(waits.known & (begin >= focus.start_ns) & (pool.exit <= focus.end_ns))
+    if not len(rows):
+        return 0.0, 0.0
     spent = np.maximum(pool.exit[rows] - begin[rows], 0).astype(np.float64)
     size = pool.sent[rows].astype(np.int64) + pool.received[rows]
-    if not len(rows):
-        return spent, np.zeros(0, np.int64)
-    return spent, dense(pool.op[rows], pool.rank[rows], pool.comm[rows], size)
+    alike = dense(pool.op[rows], pool.rank[rows], pool.comm[rows], size)
+    compared = float(spent[np.bincount(alike)[alike] >= FEWEST].sum())
+    per_rank = NS / len(pool.numbers)
+    return _as_fast_as_the_fastest(spent, alike) * per_rank, compared * per_rank
 
 
 def unhindered_work_s(waits: Waits, focus: Focus, position: int) -> float:
@@ -75,8 +70,6 @@ def _as_fast_as_the_fastest(spent: Floats, alike: Ints, *, most: float = np.inf)
 
     Those of which the fastest takes more than `most` are left out.
     """
-    if not len(spent):
-        return 0.0
     order = np.lexsort((spent, alike))
     counts = np.bincount(alike)
     fast = np.cumsum(counts) - counts + (FASTEST * (counts - 1)).astype(np.int64)
