@@ -301,8 +301,12 @@ def _little(losses: LossAccount | None, ranks: int) -> str:
         return ""
     if not losses.lost_share:
         return f", none of {of_all('time', ranks)} is known to be lost"
+    return f", {_went(losses, ranks)}"
+
+
+def _went(losses: LossAccount, ranks: int) -> str:
     share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
-    return f", {share} went to {NOT_USEFUL}"
+    return f"{share} went to {NOT_USEFUL}"
 
 
 def much_is_lost(losses: LossAccount) -> bool:
@@ -317,8 +321,7 @@ def _lost(losses: LossAccount | None, ranks: int) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     if losses is None or not much_is_lost(losses):
         return ""
-    lost = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
-    return f"{lost} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed=False)}"
+    return f"{_went(losses, ranks)}{_largest(losses, ranks, is_disturbed=False)}"
 
 
 def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
