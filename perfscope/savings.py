@@ -48,36 +48,31 @@ class Wholes:
         is_bound: bool = False,
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
-        own_s: float | None = None,
-        counts: str = "",
     ) -> str:
         """`2.57 s (27.5 % of the 9.36 s run), 95 % confidence interval 2.50 s to 2.63 s`.
 
-        That of a bound is not told: its upper end lies above what was just called the most. Where
-        they are more than `own_s`, what ranks spend on it by themselves, both parts are told;
-        `counts` says what else they hold.
+        That of a bound is not told: its upper end lies above what was just called the most.
         """
         shares = self.shares(seconds)
         text = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
         between = "" if is_bound else interval_text(interval, is_by_assumption=is_by_assumption)
-        rest = f"{split_text(seconds, own_s)}{f'; {counts}' if counts else ''}"
-        return f"{text}{f' ({shares})' if shares else ''}{between}{rest}"
+        return f"{text}{f' ({shares})' if shares else ''}{between}"
 
 
-def split_text(seconds: float, own_s: float | None) -> str:
-    """`; of that, 6.75 s per rank is spent on it, 5.65 s in waits and transfers that it causes`.
+def split_text(seconds: float, own_s: float | None, spent: str, follows: str) -> str:
+    """`Of the saving of 12.4 s, 6.75 s is in row D, and 5.65 s is waiting that ends with it`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
-    more is a part of that, and the rest is gone from the communication in which they meet. "" where
-    nobody asks, or there is no rest.
+    more is a part of that (`spent` says where), and the rest is gone from the communication in
+    which they meet (`follows` says what). "" where nobody asks, or there is no rest.
     """
     if own_s is None or not is_more(seconds, own_s):
         return ""
+    whole = format_seconds(seconds)
     if own_s < LEAST_OWN * seconds:
-        return "; all of that is in waits and transfers that it causes"
-    own, follows = format_seconds(own_s), format_seconds(seconds - own_s)
-    rest = f"{follows} in waits and transfers that it causes"
-    return f"; of that, {own} per rank is spent on it, {rest}"
+        return f"All of the saving of {whole} is {follows}"
+    own, rest = format_seconds(own_s), format_seconds(seconds - own_s)
+    return f"Of the saving of {whole}, {own} is {spent}, and {rest} is {follows}"
 
 
 def is_more(seconds: float, own_s: float) -> bool:

@@ -96,12 +96,15 @@ def _breakdown(
     if saving and leading and leading.id not in of_work:
         is_of_ranks = facts.results.devices is None and lost.lost_share is not None
         saving = saving if is_of_ranks and saving.share > (lost.lost_share or 0.0) else None
+    work_s = None
+    if saving:  # waits and transfers that end with it are no work
+        work_s = saving.seconds if saving.own_s is None else saving.own_s
     return breakdown(
         facts.results,
         lost,
         leading.id if leading else None,
         is_lost=much_is_lost(facts.losses),
-        work_s=saving.seconds if saving else None,
+        work_s=work_s,
     )
 
 

@@ -6,7 +6,6 @@ from perfscope.document.quality_host import of_host
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
-from perfscope.units import capitalized
 
 
 def used_by_others(results: Results) -> str:
@@ -27,17 +26,17 @@ def beside_others(
     """What is said of the job, and what other work on the host costs it.
 
     The latter is no fault of the job, and nothing in it can be changed for that: a finding comes
-    first, whatever it costs, and where there is none the host does. `used` is how many CPUs others
-    used.
+    first, whatever it costs, and beside its saving no other one is told. Where there is none, the
+    host comes first. `used` is how many CPUs others used.
     """
     if gain is None:
         return of_job
-    saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
-    told = f"processes outside the job {f'used {used}' if used else 'use its CPUs'}"
-    others = f"{told}: with no other load on the host, the run would be {saved} shorter"
+    told = f"Processes outside the job {f'used {used}' if used else 'use its CPUs'}"
     if not top:
-        return f"{capitalized(others)}. In the job itself: {of_job}"
-    overlap, saving = "", top[0].recommended
-    if saving is not None and saving.under_load_s is None:
-        overlap = " The two savings may overlap: record again on an idle host to tell them apart."
-    return f"{of_job} In addition, {others}.{overlap}"
+        saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
+        others = f"{told}: with no other load on the host, the run would be {saved} shorter"
+        return f"{others}. In the job itself: {of_job}"
+    saving = top[0].recommended
+    if saving is not None and gain.seconds <= saving.seconds:
+        return of_job
+    return f"{of_job} {told}, which costs more than that: record again on an idle host first."

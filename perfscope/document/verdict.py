@@ -237,13 +237,11 @@ def _about(finding: Finding, of: Wholes) -> str:
     if saving is None:
         return f"{finding.title}."
     is_bound = saving.is_bound
-    told = of.saving(
+    told = of.of_run.saving(
         saving.seconds,
         is_bound=is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
-        own_s=saving.own_s,
-        counts=saving.counts,
     )
     return f"{finding.title}. Estimated saving: {told}."
 

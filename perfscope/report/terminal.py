@@ -324,8 +324,9 @@ def _print_breakdown(result: Analysis, console: Console) -> None:
             text = Text(f"  {label.plain.ljust(width)}{behind}".rstrip().translate(PLAIN))
             console.print(text, highlight=False, no_wrap=True, overflow="crop")
             behind = ""
-    if told := breakdown.of_verdict(result):
-        line(console, f"{told}.", longest=LONGEST_VERDICT)
+    for told in (breakdown.saved_in_rows(result), breakdown.of_verdict(result)):
+        if told:
+            line(console, f"{told}.", longest=LONGEST_VERDICT)
     line(console, breakdown.explained(result), longest=LONGEST_VERDICT)
 
 

@@ -45,7 +45,7 @@ class FirstAction:
     own_s: float | None = None
     # the rest of it: the waits and transfers that it causes; null without `own_s`
     follows_s: float | None = None
-    # what the gain counts that the title does not, as a clause; "" for nothing
+    # what it counts that the title does not: the rest of a sentence on the saving; "" for nothing
     counts: str = ""
 
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from perfscope.report.sections import breakdown
 from perfscope.savings import split_text
+from perfscope.schema.read import read_known
 from perfscope.units import format_seconds
+from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, shown
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_reference
@@ -110,17 +113,35 @@ def test_a_saving_that_is_more_than_its_row_is_found() -> None:
         (None, ""),
         (2.0, ""),
         (1.99, ""),
-        (
-            1.5,
-            (
-                "; of that, 1.50 s per rank is spent on it, 500 ms in waits and transfers that it "
-                "causes"
-            ),
-        ),
-        (0.0, "; all of that is in waits and transfers that it causes"),
+        (1.5, "Of the saving of 2.00 s, 1.50 s is in row D, and 500 ms is waiting"),
+        (0.0, "All of the saving of 2.00 s is waiting"),
     ],
 )
 def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
     own_s: float | None, told: str
 ) -> None:
-    assert split_text(2.0, own_s) == told
+    assert split_text(2.0, own_s, "in row D", "waiting") == told
+
+
+def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_elsewhere() -> None:
+    document = two_ranks_evaluation()
+    parts = document["breakdown"]
+    lost = parts[0] | {"id": "lost", "label": "Computation: files", "seconds": 3.0}
+    document["breakdown"] = [*parts, lost | {"cause": "files"}]
+    row = next(one for one in document["findings"] if one["id"] == document["verdict"]["top"][0])
+    entry = document["losses"]["entries"][0]
+    entry |= {"kind": "other_work", "activity": "files", "findings": [row["id"]]}
+    entry |= {"label": "Files", "own_ns": 6_000_000_000, "ns": 6_000_000_000}
+    document["losses"]["entries"] = [entry]
+    row["first_action"] |= {"gain_s": 4.0, "own_s": 3.0, "follows_s": 1.0}
+    read = read_known(document)
+    letter = breakdown.rows(read)[-2].key
+    told = breakdown.saved_in_rows(read, has_letters=True)
+    assert told.startswith(f"Of the saving of 4.00 s, 3.00 s is in row {letter}, and 1.00 s is ")
+    assert "3.00 s is in “Computation: files”, and 1.00 s" in breakdown.saved_in_rows(read)
+    document["breakdown"] = [one for one in document["breakdown"] if one["id"] != "of_verdict"]
+    row["first_action"] |= {"gain_s": 2.0, "own_s": None, "follows_s": None}
+    told = breakdown.saved_in_rows(read_known(document), has_letters=True)
+    assert told == f"The saving of 2.00 s is in row {letter}".replace("2.00 s", "2.00\xa0s")
+    row["first_action"] |= {"gain_s": 20.0}
+    assert breakdown.saved_in_rows(read_known(document)) == ""

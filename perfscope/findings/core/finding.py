@@ -49,7 +49,7 @@ class Gain:
     # of the seconds, those that ranks spend on what goes away, mean of all ranks; the rest others
     # wait because of it. None: the losses tell it
     own_s: float | None = None
-    # what the seconds count that the title does not, as a clause; "" for nothing
+    # what the seconds count that the title does not: the rest of a sentence about the saving, or ""
     counts: str = ""
     # what the change saves while other work holds the job up; None where that is no more
     under_load_s: float | None = None

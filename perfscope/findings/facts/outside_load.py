@@ -31,7 +31,7 @@ NOTE = (
 WANTS_NO_CPU = (Activity.SLEEP, Activity.NETWORK)
 """What takes as long however busy the host is."""
 
-WITHOUT = "not counting what other load on the host adds"
+WITHOUT = "does not count what other load on the host adds"
 
 
 @dataclass(frozen=True)

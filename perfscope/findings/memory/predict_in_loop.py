@@ -118,7 +118,7 @@ def _counted(loop: Loop) -> str:
     """That whole calls count, where setting up is most of them; "" where that alone counts."""
     if loop.needless_s < loop.each_s:
         return ""
-    return f"that counts all {format_seconds(loop.each_s)} of each call, as most of it is set-up"
+    return f"counts all {format_seconds(loop.each_s)} of each call, as most of it is set-up"
 
 
 def _title(results: Results, loop: Loop) -> str:

@@ -62,7 +62,7 @@ def judge(run: Facts) -> Outcome:
 def _counted(spent_s: float, part: float) -> str:
     """Of which time how much counts."""
     return (
-        f"that is {format_share(part)} of the {format_seconds(spent_s)} in this line, all that it "
+        f"is {format_share(part)} of the {format_seconds(spent_s)} in this line, all that it "
         "calls and the backward pass, where padding counts twice, as positions may be compared"
     )
 

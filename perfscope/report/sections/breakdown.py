@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from string import ascii_uppercase
 
@@ -9,13 +10,23 @@ from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS, Fill
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
+from perfscope.savings import split_text
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, LossKind
+from perfscope.schema.findings import FindingRow
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
 from perfscope.units import NS, counted, format_seconds, inside
 
 OF_VERDICT, OF_WORK, LOST = "of_verdict", "of_work", "lost"
 TOTAL = "Whole run"
+NEARLY = 0.99  # of seconds that are printed with three digits
+IN_CALLS = {
+    LossKind.WAITING: Account.COMMUNICATION_WAIT,
+    LossKind.TRANSFER: Account.COMMUNICATION_TRANSFER,
+    LossKind.COMMUNICATION: Account.COMMUNICATION_OTHER,
+}
+COMMUNICATION_ROLES = {one.value for one in COMMUNICATION_ACCOUNTS}
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,10 @@ def of_verdict(result: Analysis) -> str:
     whole = f" of the {seconds(result.run.wall_s)} run"
     told: list[str] = []
     rows = {one.label.split(": ", 1)[-1] for one in result.breakdown if one.id == LOST}
-    for one in result.breakdown:
+    first = _first(result)
+    # in which rows its saving is says that already
+    is_told = first and first.first_action and first.first_action.own_s is not None
+    for one in () if is_told else result.breakdown:
         if one.id == OF_VERDICT and inside(one.label) not in rows:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
             told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
@@ -80,12 +94,64 @@ def work_of_verdict(result: Analysis) -> str:
         return ""
     amount = f"up to {seconds(found.seconds)}"
     of = f"{percent(found.share)} of the {seconds(result.run.wall_s)} run"
-    first = next((one for one in result.findings if one.id in result.verdict.top[:1]), None)
+    first = _first(result)
     saving = first.first_action.gain_s if first and first.first_action else None
     if saving is not None and seconds(saving) != seconds(found.seconds):
         # the rest of it is known to be lost, and told of as that
         return f"{amount} ({of}) of what finding 1 would save"
     return f"what finding 1 would save, {amount} ({of})"
+
+
+def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
+    """In which rows the saving is that the verdict tells; "" where no rows hold it."""
+    first = _first(result)
+    saving = first.first_action if first else None
+    if first is None or saving is None or saving.gain_s is None:
+        return ""
+    mine, told = _rows_of(result, first.id), partial(_called, has_letters=has_letters)
+    own = [row for row in mine if row.role not in COMMUNICATION_ROLES]
+    if saving.own_s is None:
+        held = own if _hold(own, saving.gain_s) else mine
+        is_told = _hold(held, saving.gain_s) and not of_verdict(result)
+        return f"The saving of {seconds(saving.gain_s)} is in {told(held)}" if is_told else ""
+    shared = [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
+    spent = f"in {told(own)}" if _hold(own, saving.own_s) else "spent on it by each rank (mean)"
+    where = f" ({told(shared)})" if shared and has_letters else ""
+    return split_text(
+        saving.gain_s, saving.own_s, spent, f"waiting and transfer{where} that ends with it"
+    )
+
+
+def _first(result: Analysis) -> FindingRow | None:
+    """The finding that the verdict leads with."""
+    return next((one for one in result.findings if one.id in result.verdict.top[:1]), None)
+
+
+def _hold(found: Sequence[Row], spent_s: float) -> bool:
+    """Whether rows have so many seconds, as these are printed."""
+    return sum(row.seconds for row in found) >= spent_s * NEARLY
+
+
+def _rows_of(result: Analysis, finding: str) -> list[Row]:
+    """The rows that hold what a finding explains, with what others wait because of it."""
+    entries = [one for one in result.losses.entries if finding in one.findings]
+    roles = {IN_CALLS[one.kind].value for one in entries if one.kind in IN_CALLS}
+    roles |= {Account.COMMUNICATION_WAIT.value for one in entries if one.waiting_ns}
+    labels = {inside(one.label) for one in entries}
+    return [
+        row
+        for row in rows(result)
+        if row.key and (row.role in roles or row.label.split(": ", 1)[-1] in labels)
+    ]
+
+
+def _called(found: Sequence[Row], *, has_letters: bool) -> str:
+    """`rows A and B`, or their names where they have no letters."""
+    if not has_letters:
+        return " and ".join(f"“{row.label}”" for row in found)
+    letters = [row.key for row in found]
+    told = f"{', '.join(letters[:-1])} and {letters[-1]}" if len(letters) > 1 else letters[0]
+    return f"{'rows' if len(letters) > 1 else 'row'} {told}"
 
 
 def _waited(part: TimePart) -> str:

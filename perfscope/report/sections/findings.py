@@ -11,7 +11,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import Wholes
+from perfscope.savings import Wholes, split_text
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
@@ -30,6 +30,7 @@ NOT_MADE = "findings-not-made"
 """Where a page tells which diagnoses could not be made."""
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
+ENDS_WITH_IT = "waiting and transfer that ends with it"
 MAY_OVERLAP = "Savings may overlap: do not add them up"
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
@@ -73,9 +74,21 @@ def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
         is_bound=_is_bound(found),
         interval=found.gain_interval_s,
         is_by_assumption=_is_by_assumption(found),
-        own_s=found.own_s if isinstance(found, FirstAction) else None,
-        counts=found.counts if isinstance(found, FirstAction) else "",
     )
+
+
+def parts_text(row: Outcome) -> str:
+    """Where a saving comes from that is more than ranks spend, and what it counts, in sentences."""
+    first = row.first_action if isinstance(row, FindingRow) else None
+    if first is None or first.gain_s is None:
+        return ""
+    parts = split_text(first.gain_s, first.own_s, "spent on it by each rank (mean)", ENDS_WITH_IT)
+    return " ".join(one for one in (f"{parts}." if parts else "", counted_text(first)) if one)
+
+
+def counted_text(saving: FirstAction | None) -> str:
+    """What a saving counts that its title does not, as a sentence; "" for nothing."""
+    return f"The saving {saving.counts}." if saving and saving.counts else ""
 
 
 def _is_by_assumption(found: Outcome | FirstAction) -> bool:
@@ -258,6 +271,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "summary": row.summary,
         "gain": saving_text(row, of),
         "gain_of_run": saving_text(row, of.of_run),
+        "parts": parts_text(row),
         "saved": _saved(_first(row)),
         "cost": _cost(row, of),
         "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",

@@ -9,6 +9,7 @@ from perfscope.report.labels import STEP_SOURCES, band, formula_words, status_wo
 from perfscope.report.sections import breakdown, efficiency
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
+    counted_text,
     finding_view,
     sureness,
     together,
@@ -57,6 +58,7 @@ def _context(result: Analysis) -> Context:
         "first": top[0] if has_first else None,
         "others": top[has_first:],
         "of_verdict": breakdown.of_verdict(result),
+        "saved": breakdown.saved_in_rows(result, has_letters=True),
         "means": breakdown.means(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "together": together(verdict, result.findings),
@@ -92,7 +94,9 @@ def how_sure(result: Analysis) -> str:
     if not named or result.run.damage:
         return ""
     blocks = sum(not row.seen_with for row, _ in named)
-    return sureness(named[0][0], "the finding" if blocks == 1 else "the first finding")
+    first = named[0][0]
+    told = sureness(first, "the finding" if blocks == 1 else "the first finding")
+    return f"{told} {counted_text(first.first_action)}".rstrip()
 
 
 def _facts(result: Analysis) -> list[tuple[str, str]]:

@@ -109,12 +109,15 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     assert "Efficiency is low" not in of_job
     assert "CPUs used by processes outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
-    for seconds in (3.0, 1.0):  # more and less than what others cost
+    gain_of_others = facts.other_processes_gain.seconds
+    for seconds in (2.0 * gain_of_others, 0.5 * gain_of_others):
         gain = saved(found.results, seconds, basis=Basis.REPLAY)
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
         assert told.sentence.startswith("Its own. ")
-        assert f" In addition, p{used}" in told.sentence
+        beside = "used 1.0 of the 2 CPUs, which costs more than that: record again"
+        assert (beside in told.sentence) == (seconds < gain_of_others)
+        assert "shorter" not in told.sentence
         assert "In the job itself" not in told.sentence
 
 
