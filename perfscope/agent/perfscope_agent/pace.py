@@ -10,7 +10,10 @@ from . import blocked, notes
 _MAX_HZ = 50.0
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
-_AT_ONCE_S = 0.01  # the first looks meet every name for the first time
+_AT_ONCE_S = 0.02  # the first looks meet every name for the first time
+_LOADING_HZ = 10.0
+"""While modules are loaded: each look meets new names there, and the run is yet to begin."""
+
 _PAYING_BACK = 0.9  # of what looking may take, while more has been taken: the start costs more
 _LATELY = 1.0 / 16  # of what one look costs, by the last one: those of the start cost more
 _TOGETHER_S = 1.0  # looks of which Python hears at once
@@ -97,14 +100,21 @@ class Pace:
         self._count = 0
         self.period_s = self._shortest_s
 
-    def looked(self, cost_s: float, age_s: float, count: int = 1) -> None:
-        """Takes note of what some looks cost, in a program that has got so much time by now."""
+    def looked(
+        self, cost_s: float, age_s: float, count: int = 1, *, is_loading: bool = False
+    ) -> None:
+        """Takes note of what some looks cost, in a program that has got so much time by now.
+
+        `is_loading` says that modules were being loaded.
+        """
         # as a mean until there are so many, then with each look fading behind later ones
         self._count += count
         part = min(1.0, max(count / self._count, 1.0 - (1.0 - _LATELY) ** count))
         self._lately_s += part * (cost_s / count - self._lately_s)
         self._spent_s += cost_s
         period_s = self._shortest_s
+        if is_loading:
+            period_s = max(period_s, 1.0 / _LOADING_HZ)
         if self._spent_s > _AT_ONCE_S + _SHARE * age_s:
             period_s = max(period_s, self._lately_s / (_PAYING_BACK * _SHARE * _MEAN_WAIT))
         if age_s > _LONG_RUN_S:
