@@ -16,6 +16,7 @@ from perfscope.findings.facts.repeated_reads import ReadAgain
 from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
+from perfscope.findings.losses.seen import is_seen
 from perfscope.findings.losses.callees import Callee, callee_of, without_calls
 from perfscope.findings.losses.claims import GROWTH
 from perfscope.findings.losses.groups import (
@@ -63,7 +64,8 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= thresholds.FAIL_SHARE * length_s]
-    worth = apart([group for group in worth if not _grows(group, findings)])
+    worth = [group for group in worth if not _grows(group, findings) and is_seen(run, group)]
+    worth = apart(worth)
     if not savings.can_replay:
         worth = [group for group in worth if not _is_told(group, findings)]
     alone = {group.id: group for group in groups(lasting, savings)} if after else {}
