@@ -49,7 +49,7 @@ def judge(run: Facts) -> Outcome:
     found = growth or step_shift(run.results)
     if found is None:
         return _not_found(run.results, whole)
-    if found is whole and (more := _more_of_the_same(run, found)):
+    if (found is whole or found.since is not None) and (more := _more_of_the_same(run, found)):
         return more
     margin_s = 2.0 * found.error_s
     interval_s = max(0.0, found.lost_s - margin_s), found.lost_s + margin_s
@@ -78,11 +78,19 @@ def _more_of_the_same(run: Facts, found: StepGrowth) -> Quiet | None:
     lengths = f"Steps grow from {format_seconds(found.first_s)} to {format_seconds(found.last_s)}"
     if has_more_samples(run.results, found):
         return passed(f"{lengths}, as the number of their samples does.")
-    if not grows_alike(run.results, found) or _works_on_more(run, found):
+    alike = grows_alike(run.results, found)
+    if alike is None and found.since is not None and not found.has_calls:
+        return not_measured(
+            f"{lengths} from step {found.since} on. Too few samples tell whether each does more of "
+            "the same since, or one part of it takes longer, and there are no calls to compare."
+        )
+    is_of_some = found.since is not None and len(found.ranks) < len(run.results.trace.ranks)
+    if not alike or is_of_some or _works_on_more(run, found):
         return None
+    since = "" if found.since is None else f" from step {found.since} on"
     return passed(
-        f"{lengths}, and all that they do takes longer alike: each does more of the same, as "
-        "longer episodes or sequences have it. If none is meant to be longer, look at what ends "
+        f"{lengths}{since}, and all that they do takes longer alike: each does more of the same, "
+        "as longer episodes or sequences have it. If none is meant to be longer, look at what ends "
         "the loop inside a step.",
         Confidence.LOW,
     )

@@ -18,44 +18,66 @@ def has_more_samples(results: Results, growth: StepGrowth) -> bool:
     return bool(results.trace.ranks)
 
 
-def grows_alike(results: Results, growth: StepGrowth) -> bool:
+def grows_alike(results: Results, growth: StepGrowth) -> bool | None:
     """Whether all that a step does grows by much the same, as where it does more of the same.
 
     Were one line to grow alone, the shares that lines have of a step would differ from the first
-    quarter to the last by so much: if they differ by less than half of it, all grows. Shares are of
-    samples: chance alone moves them, which is taken off.
+    steps to the last by so much: if they differ by less than half of it, all grows. Shares are of
+    samples: chance alone moves them, which is taken off; None where they are too few to tell.
     """
-    first, last = _samples(results)
+    first, last, scale = _samples(results, growth)
     before, after = float(first.sum()), float(last.sum())
-    is_seen = growth.is_first_known and after - before >= MAIN * (growth.times - 1.0) * before
-    if not before or not is_seen:
+    if not before or not growth.is_first_known:
+        return None
+    if scale * after - before < MAIN * (growth.times - 1.0) * before:
         return False
     shares, later = first / before, last / after
-    chance = _variance(shares, before) + _variance(later, after)
+    both = (first + last) / (before + after)  # one of few samples alone would have no variance
+    chance = _variance(both, before) + _variance(both, after)
     apart = float(((later - shares) ** 2).sum()) - chance
     alone = np.zeros_like(shares)
     alone[int(np.argmax(later * growth.times - shares))] = 1.0
     if_alone = (1.0 - 1.0 / growth.times) ** 2 * float(((alone - shares) ** 2).sum())
-    return if_alone > SURE**2 * chance and apart <= MAIN**2 * if_alone
+    return apart <= MAIN**2 * if_alone if if_alone > SURE**2 * chance else None
 
 
-def _samples(results: Results) -> tuple[Floats, Floats]:
-    """How often each line was seen at work in the first quarter of the steps and in the last."""
-    frames = len(results.trace.frames) + 1
-    seen = np.zeros((PARTS, frames))
-    starts = np.asarray(results.steps.starts_ns)
-    if results.labels is None or len(starts) < PARTS:
-        return seen[0], seen[-1]
-    edges = np.array([part[0] for part in np.array_split(starts, PARTS)])
+def _samples(results: Results, growth: StepGrowth) -> tuple[Floats, Floats, float]:
+    """How often each line was seen at work in the first steps and in the last; see `_compared`."""
+    seen = np.zeros((2, len(results.trace.frames) + 1))
+    (begin, until), (since, end), scale = _compared(results, growth)
+    if results.labels is None or not scale:
+        return seen[0], seen[1], 0.0
     for rank, timeline in zip(results.trace.ranks, results.timelines, strict=True):
         rows = rank.main_stacks
         if not len(rows) or not len(timeline.accounts):
             continue
         rows = rows[timeline.work(results.focus)[timeline.at(rows["t"])]]
-        part = np.searchsorted(edges, rows["t"], side="right") - 1
         place = np.where(rows["stack"] >= 0, results.labels.user_frame[rows["stack"]], -1)
-        np.add.at(seen, (part[part >= 0], place[part >= 0]), 1)
-    return seen[0], seen[-1]
+        at = rows["t"]
+        np.add.at(seen[0], place[(at >= begin) & (at < until)], 1)
+        np.add.at(seen[1], place[(at >= since) & (at < end)], 1)
+    return seen[0], seen[1], scale
+
+
+_Stretch = tuple[int, int]
+
+
+def _compared(results: Results, growth: StepGrowth) -> tuple[_Stretch, _Stretch, float]:
+    """When the first steps and the last are, and how many of the first there are for one last.
+
+    These are quarters of the run, or what is before a change and behind it; 0 where there are too
+    few.
+    """
+    starts, end = np.asarray(results.steps.starts_ns), int(results.focus.end_ns)
+    if len(starts) < PARTS:
+        return (0, 0), (0, 0), 0.0
+    if growth.since is None:
+        parts = np.array_split(starts, PARTS)
+        first, last = int(parts[0][0]), int(parts[-1][0])
+        return (first, int(parts[1][0])), (last, max(end, last)), len(parts[0]) / len(parts[-1])
+    at = int(np.flatnonzero(results.steps.start_numbers == growth.since)[0])
+    moment = int(starts[at])
+    return (int(starts[0]), moment), (moment, end), at / (len(starts) - at)
 
 
 def _variance(shares: Floats, count: float) -> float:

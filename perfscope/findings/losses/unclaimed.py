@@ -16,7 +16,6 @@ from perfscope.findings.facts.repeated_reads import ReadAgain
 from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
-from perfscope.findings.losses.seen import is_seen
 from perfscope.findings.losses.callees import Callee, callee_of, without_calls
 from perfscope.findings.losses.claims import GROWTH
 from perfscope.findings.losses.groups import (
@@ -28,6 +27,7 @@ from perfscope.findings.losses.groups import (
     lost_to_waiting,
 )
 from perfscope.findings.losses.one_place import apart, at_one_place
+from perfscope.findings.losses.seen import is_seen
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings

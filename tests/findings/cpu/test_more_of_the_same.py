@@ -1,8 +1,14 @@
 """Steps that get longer because each does more of the same are no fault of the program."""
 
+import numpy as np
+import pytest
+
+from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Frame
-from tests.findings.cpu.test_growing_steps import GROWING, STEPS, busier, crowded, judged
+from tests.findings.analyzed import analyze_trace
+from tests.findings.cpu.test_growing_steps import FIXED, GROWING, STEPS, busier, crowded, judged
+from tests.support.trace_builder import TraceBuilder
 
 
 def test_steps_that_do_more_and_more_of_the_same_are_no_fault() -> None:
@@ -21,3 +27,40 @@ def test_steps_that_hold_more_and_more_samples_are_no_fault() -> None:
     assert "as the number of their samples does" in more.summary
     few = judged(lambda step: 0.002 * step, samples=lambda step: 80 + step // 8)
     assert few.status is Status.FAIL
+
+
+def shifted(fixed: float, growing: float, *, apart_s: float) -> Finding:
+    """One process whose steps, from the 20th on, take so many times as long in each of two lines.
+
+    It calls nothing that tells what a step does, and is looked at every so many seconds.
+    """
+    builder = TraceBuilder(1, end_s=60.0)
+    rank, begin = builder.rank(0), 1.0
+    for step in range(STEPS):
+        times = (fixed, growing) if step >= 20 else (1.0, 1.0)
+        half, end = begin + 0.05 * times[0], begin + 0.05 * sum(times)
+        rank.step(step, begin, end)
+        for moment in np.arange(np.ceil(begin / apart_s), end / apart_s) * apart_s:
+            rank.stack(moment, (FIXED, FIXED if moment < half else GROWING))
+        begin = end
+    for tick in range(int(10 * begin)):
+        rank.main_sample(tick / 10, cpu_s=tick / 10)
+    return analyze_trace(builder.build()).findings["growing_steps"]
+
+
+@pytest.mark.parametrize(
+    ("fixed", "growing", "apart_s", "status"),
+    [
+        (3.0, 3.0, 0.013, Status.PASS),
+        (1.0, 5.0, 0.013, Status.FAIL),
+        (3.0, 3.0, 0.83, Status.NOT_MEASURED),
+    ],
+)
+def test_longer_steps_of_a_program_without_calls(
+    fixed: float, growing: float, apart_s: float, status: Status
+) -> None:
+    """Longer episodes make all of a step longer, and slower values one line of it."""
+    found = shifted(fixed, growing, apart_s=apart_s)
+    assert found.status is status
+    assert "from step 20 on" in f"{found.title} {found.summary}".lower()
+    assert (found.where == (Frame(*GROWING),)) == (status is Status.FAIL)
