@@ -80,6 +80,15 @@ def test_lines_of_several_ranks_may_run_into_each_other() -> None:
     assert not _is_same(one, Ran(b"rank 0 is ready\n", 0, 1.0), 2)
 
 
+def test_times_do_not_count_where_lines_run_into_each_other_either() -> None:
+    one, other = (
+        Ran(b"[17:44:11] Rank 0[17:44:11] Rank 1\n\n", 0, 1.0),
+        Ran(b"[17:44:15] Rank 1\n[17:44:15] Rank 0\n", 0, 1.0),
+    )
+    assert _is_same(one, other, 2)
+    assert not _is_same(one, Ran(b"[17:44:15] Rank 1\n[17:44:15] Rank 1\n", 0, 1.0), 2)
+
+
 def test_what_ranks_print_is_not_the_same_where_they_have_each_others_numbers() -> None:
     one, other, third = (
         Ran(b"rank 0 loss 0.5\nrank 1 loss 0.6\nready\n", 0, 1.0),
