@@ -49,8 +49,8 @@ def test_loading_modules_leaves_looks_for_what_comes_next() -> None:
     """A second of imports, each look at them dear, and then the work."""
     pace, now_s, work = Pace(50.0), 0.1, 0
     while now_s < 2.0:
-        is_loading = now_s < 1.0
-        pace.looked(0.001 if is_loading else 0.0003, now_s, is_loading=is_loading)
+        pace.is_loading = now_s < 1.0
+        pace.looked(0.001 if pace.is_loading else 0.0003, now_s)
         now_s += pace.wait_s()
         work += now_s >= 1.0
     assert work >= 0.8 * 1.0 / 0.025

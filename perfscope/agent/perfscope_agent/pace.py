@@ -99,21 +99,17 @@ class Pace:
         self._spent_s = self._lately_s = 0.0
         self._count = 0
         self.period_s = self._shortest_s
+        self.is_loading = False  # whether the last look met the loading of modules
 
-    def looked(
-        self, cost_s: float, age_s: float, count: int = 1, *, is_loading: bool = False
-    ) -> None:
-        """Takes note of what some looks cost, in a program that has got so much time by now.
-
-        `is_loading` says that modules were being loaded.
-        """
+    def looked(self, cost_s: float, age_s: float, count: int = 1) -> None:
+        """Takes note of what some looks cost, in a program that has got so much time by now."""
         # as a mean until there are so many, then with each look fading behind later ones
         self._count += count
         part = min(1.0, max(count / self._count, 1.0 - (1.0 - _LATELY) ** count))
         self._lately_s += part * (cost_s / count - self._lately_s)
         self._spent_s += cost_s
         period_s = self._shortest_s
-        if is_loading:
+        if self.is_loading:
             period_s = max(period_s, 1.0 / _LOADING_HZ)
         if self._spent_s > _AT_ONCE_S + _SHARE * age_s:
             period_s = max(period_s, self._lately_s / (_PAYING_BACK * _SHARE * _MEAN_WAIT))

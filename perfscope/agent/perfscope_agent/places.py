@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MAX_CACHED = 20000
 _MAX_MET = 1000
+_LOADER = "<frozen importlib._bootstrap>"
 OWN = 0
 """Stands for a place of the agent's own."""
 
@@ -73,6 +74,11 @@ class Places:
         self._kept[id(code)] = code
         self._names[(id(code), last)] = known
         return known
+
+
+def is_loading(places: list[tuple[CodeType, int]]) -> bool:
+    """Whether a stack of these places loads a module."""
+    return any(code.co_filename == _LOADER for code, _ in places)
 
 
 def line_of(code: CodeType, last: int) -> int:

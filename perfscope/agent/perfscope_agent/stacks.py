@@ -19,7 +19,7 @@ from . import (
 )
 from . import notes as agent_notes
 from .pace import Pace, requested_hz, waits
-from .places import OWN, Places
+from .places import OWN, Places, is_loading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     _Dues = Tuple[int, int]  # when the last look was due, and the next one
 
 _FIRST_S = 0.1  # what runs for less is left alone
-_LOADER = "<frozen importlib._bootstrap>"
 _OTHERS_S = 0.1  # between looks at what is not stacks
 _MAX_DEPTH = 62  # of Python frames; two more may say what the innermost one calls
 _INNERMOST = 48
@@ -90,7 +89,6 @@ class Sampler:
         self._places = Places()
         self._stacks: dict[tuple[int, ...], int] = {}
         self._looked_ns: dict[int, int] = {}  # when threads were looked at last
-        self._is_loading = False  # whether modules were being loaded at the last look
 
     def recording(self) -> recorder.Recorder | None:
         """Where stacks are written, once there is something."""
@@ -191,8 +189,7 @@ class Sampler:
         self._noted_ns += sum([note[2] for note in notes if not note[3]])
         spent_ns = own_ns + self._noted_ns
         got_s = now_s - self._begin_s - waits.ns / 1e9
-        cost_s = (spent_ns - self._before_ns) / 1e9
-        self._pace.looked(cost_s, got_s, looks, is_loading=self._is_loading)
+        self._pace.looked((spent_ns - self._before_ns) / 1e9, got_s, looks)
         self._before_ns = spent_ns
         statistics["samples"] += looks
         statistics["cpu_ns"] = spent_ns
@@ -221,7 +218,7 @@ class Sampler:
             # a delay counts once: earlier time is covered by the look before
             since_ns = self._looked_ns.get(thread_id) or before_ns.get(thread_id, 0)
             self._looked_ns[thread_id] = at_ns
-            self._is_loading = any(code.co_filename == _LOADER for code, _ in places)
+            self._pace.is_loading = is_loading(places)
             waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
             most = max(1, len(places) - self._inherited) if thread_id == os.getpid() else _MAX_WALK
             stack = self._stack(rec, places[:most], _leaves(callee, waits_in))
