@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfscope.agent.perfscope_agent import recorder, stacks
+from perfscope.agent.perfscope_agent import looks, recorder, stacks
 from tests.agent.jobs import LOOKS, RANK_ZERO, Job, is_share
 
 BUSY = f"""{LOOKS}
@@ -77,7 +77,7 @@ def descend(n):
 last = after(100)
 while looks["samples"] < last:
     descend(30)
-looking = {("stacks.py", "walk"), ("stacks.py", "_walks")}
+looking = {("looks.py", "walk"), ("looks.py", "_callee")}
 print(sys.version_info[:2] != (3, 11) or not looking & during, gc.isenabled(), len(during) > 1)
 """
 )
@@ -260,7 +260,7 @@ def test_looks_that_one_delay_keeps_waiting_count_it_once(monkeypatch: pytest.Mo
     """Two were due 20 ms apart; C code kept both waiting until a second had passed."""
     code = compile("", "program.py", "exec")
     monkeypatch.setattr(stacks, "watched", {recorder.main_thread: 1})
-    monkeypatch.setattr(stacks, "_told", lambda _place: "")
+    monkeypatch.setattr(looks, "_told", lambda _place: "")
     written: Any = Samples()
     places = [(code, 0)]
     notes = [(10**9, 0, 0, "", places, 0), (10**9 + 1000, 2 * 10**7, 0, "", places, 10**9 + 1000)]

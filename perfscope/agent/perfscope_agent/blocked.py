@@ -43,8 +43,13 @@ def system_call(thread_id: int) -> str:
     A pipe or a socket that is read or written is told behind the name. A thread that waits for
     the interpreter's lock gives itself a time limit, and is told as one that waits for nothing.
     """
+    return told(asked(thread_id))
+
+
+def asked(thread_id: int) -> str:
+    """What the kernel says of the system call in which a thread is, empty where it does not."""
     try:
-        return told(of_thread(thread_id, "syscall"))
+        return of_thread(thread_id, "syscall")
     except OSError:
         return ""
 

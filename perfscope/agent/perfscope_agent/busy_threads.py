@@ -35,7 +35,7 @@ def look(now_ns: int, watched: dict[int, int]) -> None:
     _looked_ns = now_ns
     before = dict(_known)
     _known.clear()
-    for identity, thread_id, name in _threads():
+    for identity, thread_id, name in threads():
         _known[thread_id] = cpu_ns = _cpu_ns(thread_id)
         # a thread that was not there has used all of its time since
         used_ns = cpu_ns - before.get(thread_id, 0)
@@ -43,13 +43,18 @@ def look(now_ns: int, watched: dict[int, int]) -> None:
         is_new = identity not in watched and len(_added) < _MOST_BUSY
         if is_busy and (is_new or identity in _added):  # maybe once that of one that has ended
             watched[identity] = _added[identity] = thread_id
-            names = metadata.facts.setdefault("python_threads", {})
-            if len(names) < _MOST_NAMES:
-                names[str(thread_id)] = name
+            keep_name(thread_id, name)
         elif not is_busy and _added.pop(identity, 0):
             watched.pop(identity, None)
     for identity in [one for one in _added if one not in watched]:
         del _added[identity]  # it has ended
+
+
+def keep_name(thread_id: int, name: str) -> None:
+    """Has the recording tell what `threading` calls a thread."""
+    names = metadata.facts.setdefault("python_threads", {})
+    if len(names) < _MOST_NAMES:
+        names[str(thread_id)] = name
 
 
 def forget() -> None:
@@ -60,7 +65,7 @@ def forget() -> None:
     _added.clear()
 
 
-def _threads() -> Iterator[Tuple[int, int, str]]:
+def threads() -> Iterator[Tuple[int, int, str]]:
     """Identity, kernel id and name of threads that `threading` knows; none of their code runs."""
     active = own_threads.contents("threading").get("_active")
     if not isinstance(active, dict):

@@ -8,11 +8,13 @@ import sys
 import time
 
 from . import (
+    awaited,
     blocked,
     busy_threads,
     callees,
     file_locks,
     files,
+    looks,
     noted,
     own_threads,
     recorder,
@@ -23,23 +25,17 @@ from .places import OWN, Places, is_loading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
-    from typing import Any, Callable, List, Optional, Tuple
+    from types import CodeType
+    from typing import Any, Callable, Tuple
 
     _Place = Tuple[CodeType, int]
     _Named = Tuple[int, _Place]
-    _Look = Tuple[int, List[_Place], str, Optional[str], Tuple[int, int, int]]
-    """Kernel thread id, places, callee, system call (None to ask for it), and moments.
-
-    These are when it came, when it was due, and since when the thread has stood there.
-    """
     _Dues = Tuple[int, int]  # when the last look was due, and the next one
 
 _FIRST_S = 0.1  # what runs for less is left alone
 _OTHERS_S = 0.1  # between looks at what is not stacks
 _MAX_DEPTH = 62  # of Python frames; two more may say what the innermost one calls
 _INNERMOST = 48
-_MAX_WALK = 1000
 _MAX_CACHED = 20000
 _THREAD_BYTES = 72 << 20  # address space: 8 MiB of stack, 64 MiB that the C library reserves
 _IS_FRAGILE = sys.version_info[:2] == (3, 11)
@@ -145,8 +141,8 @@ class Sampler:
             with self.busy:
                 rec = self.recording()
                 if rec is not None and (seen or notes):
-                    looks = self._sample(rec, notes, (due_ns, dues_ns[seen]))
-                    self._count(looks, notes, now_ns / 1e9)
+                    count = self._sample(rec, notes, (due_ns, dues_ns[seen]))
+                    self._count(count, notes, now_ns / 1e9)
                     if seen and now_ns / 1e9 - others_s >= _OTHERS_S:
                         others_s = now_ns / 1e9
                         self.look_at_others(rec)
@@ -160,7 +156,8 @@ class Sampler:
         if not due_ns:
             due_ns = time.monotonic_ns() + int(_FIRST_S * 1e9)
             found.append(due_ns)
-        count = self._pace.together() if len(watched) == 1 and not found else 1
+        is_alone = len(watched) == 1 and not awaited.is_near()
+        count = self._pace.together() if is_alone and not found else 1
         for following in range(count + 1 - len(found)):
             due_ns = self._pace.next_due_ns(due_ns, looked_ns, following)
             found.append(due_ns)
@@ -183,15 +180,15 @@ class Sampler:
         """Leaves what was done last out of what looks cost: it has bounds of its own."""
         self._before_ns = time.thread_time_ns() + self._noted_ns
 
-    def _count(self, looks: int, notes: list[noted.Note], now_s: float) -> None:
+    def _count(self, count: int, notes: list[noted.Note], now_s: float) -> None:
         """Counts looks and all that they cost: of this thread, and of the main one for its own."""
         own_ns = time.thread_time_ns()
         self._noted_ns += sum([note[2] for note in notes if not note[3]])
         spent_ns = own_ns + self._noted_ns
         got_s = now_s - self._begin_s - waits.ns / 1e9
-        self._pace.looked((spent_ns - self._before_ns) / 1e9, got_s, looks)
+        self._pace.looked((spent_ns - self._before_ns) / 1e9, got_s, count)
         self._before_ns = spent_ns
-        statistics["samples"] += looks
+        statistics["samples"] += count
         statistics["cpu_ns"] = spent_ns
 
     def _hide(self) -> None:
@@ -209,7 +206,7 @@ class Sampler:
         if is_held:
             gc.disable()
         try:
-            seen = _seen(rec, notes, dues_ns)
+            seen = looks.seen(rec, notes, dues_ns, watched)
         finally:
             if is_held:
                 gc.enable()
@@ -220,7 +217,11 @@ class Sampler:
             self._looked_ns[thread_id] = at_ns
             self._pace.is_loading = is_loading(places)
             waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
-            most = max(1, len(places) - self._inherited) if thread_id == os.getpid() else _MAX_WALK
+            most = (
+                max(1, len(places) - self._inherited)
+                if thread_id == os.getpid()
+                else looks.MAX_WALK
+            )
             stack = self._stack(rec, places[:most], _leaves(callee, waits_in))
             if stack:
                 due_ns = max(was_due_ns, since_ns)
@@ -257,77 +258,6 @@ def _leaves(callee: str, call: str) -> tuple[tuple[str, str], ...]:
     """Name and file of what is no Python code: the function called, the system call inside it."""
     leaves = ((callee, callees.FILE),) if callee else ()
     return leaves + (((call, blocked.FILE),) if call else ())
-
-
-def _seen(rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> list[_Look]:
-    """The stacks noted, and those of now of threads that note none; no other thread goes on.
-
-    What has kept the lock until the next look was due is what the main thread does now.
-    """
-    main, (due_ns, next_ns) = recorder.main_thread, dues_ns
-    is_missing = bool(due_ns) and (not notes or notes[-1][1] < due_ns)
-    main_ns = due_ns if is_missing else next_ns
-    is_missing = is_missing or (bool(due_ns) and next_ns <= rec.now())
-    is_told = all(_told(note[4]) is not None for note in notes)
-    frames: dict[int, FrameType] | None = {}
-    if is_missing or not is_told or len(watched) > 1:
-        frames = rec.look_at_all(sys._current_frames)
-    if frames is None:
-        agent_notes.add("only noted stacks were kept while the process had several interpreters")
-        frames = {}
-    seen: list[_Look] = []
-    try:
-        for at_ns, was_due_ns, _, call, places, stood_ns in notes if main in watched else ():
-            callee = _told(places)
-            if callee is None:
-                callee = callees.called_before(*_seen_place(places), frames.get(main))
-            seen.append((watched[main], places, callee, call, (at_ns, was_due_ns, stood_ns)))
-        for identity, thread_id in list(watched.items()) if frames else ():
-            frame = frames.get(identity)
-            if frame is None and identity != main:
-                watched.pop(identity, None)
-            elif frame is not None and due_ns and (is_missing or identity != main):
-                was_due_ns, at_ns = main_ns if identity == main else due_ns, rec.now()
-                # whoever is asked for the lock gives it away after so long, and then stands still
-                stood_ns = min(at_ns, was_due_ns + int(sys.getswitchinterval() * 1e9))
-                moments = (at_ns, was_due_ns, stood_ns if identity == main else at_ns)
-                seen.append((thread_id, walk(frame), _callee(frame), None, moments))
-    finally:
-        # This frame is among them: a cycle that would keep the program's objects alive.
-        frames.clear()
-    for note in notes[-1:]:
-        if _told(note[4]) is not None:
-            rec.stack_knows(id(note[4][0][0]), note[4][0][1])
-    return seen
-
-
-def _told(places: list[tuple[CodeType, int]]) -> str | None:
-    """What is called at the innermost place of a stack, if that has been looked up."""
-    return callees.known(*_seen_place(places))
-
-
-def _seen_place(places: list[tuple[CodeType, int]]) -> tuple[CodeType, int]:
-    """The innermost place that is shown: the agent's own functions stand for what they replace."""
-    return next((one for one in places if not _is_own(one[0])), places[0])
-
-
-def _callee(frame: FrameType | None) -> str:
-    while frame is not None and _is_own(frame.f_code):
-        frame = frame.f_back
-    return "" if frame is None else callees.called(frame)
-
-
-def _is_own(code: CodeType) -> bool:
-    return code.co_filename.startswith(files.AGENT)
-
-
-def walk(frame: FrameType | None) -> list[tuple[CodeType, int]]:
-    """Where a frame and those that called it are: code and instruction, innermost first."""
-    places: list[tuple[CodeType, int]] = []
-    while frame is not None and len(places) < _MAX_WALK:
-        places.append((frame.f_code, frame.f_lasti))
-        frame = frame.f_back
-    return places
 
 
 def _shortened(named: list[_Named]) -> list[_Named]:

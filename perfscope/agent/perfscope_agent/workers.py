@@ -10,7 +10,18 @@ from __future__ import annotations
 import os
 import sys
 
-from . import busy_threads, file_locks, files, metadata, notes, own_threads, recorder, stacks
+from . import (
+    awaited,
+    busy_threads,
+    file_locks,
+    files,
+    looks,
+    metadata,
+    notes,
+    own_threads,
+    recorder,
+    stacks,
+)
 from .pace import waits
 
 TYPE_CHECKING = False
@@ -56,7 +67,7 @@ def start_in_child(is_noted: bool) -> None:
     """
     if not is_noted or _functions is None:
         return
-    files_of = [place[0].co_filename for place in stacks.walk(sys._getframe())]
+    files_of = [place[0].co_filename for place in looks.walk(sys._getframe())]
     if _is_to_work(files_of):
         depth = sum(not file.startswith(files.AGENT) for file in files_of)
         _start(_functions.anew(), depth - 1)
@@ -77,6 +88,7 @@ def _start(rec: recorder.Recorder, inherited: int = 0) -> None:
     _opened = None
     stacks.forget()
     busy_threads.forget()
+    awaited.forget()
     file_locks.forget()
     own_threads.forget()
     waits.forget()

@@ -10,12 +10,13 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
 from perfscope.findings.core.gain import replayed, saved
 from perfscope.findings.core.one_rank import alone
+from perfscope.findings.facts import lock_holder
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.serial_work import SerialWork
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level, Prediction
 from perfscope.replay.replay import Replay
-from perfscope.schema.enums import Account, Basis, Confidence, PhaseKind, Status
+from perfscope.schema.enums import Account, Activity, Basis, Confidence, PhaseKind, Status
 from perfscope.structures import dataclass
 from perfscope.units import format_seconds, format_share
 
@@ -38,12 +39,13 @@ class _Milder:
     is_bound: bool  # not replayed
     first: Gain  # of them: what the action named first saves
 
-    def evidence(self, *, is_once: bool) -> tuple[Evidence, ...]:
+    def evidence(self, work: SerialWork) -> tuple[Evidence, ...]:
         """The two milder ones, as rows; what happens once cannot happen more rarely."""
         most = ", at most" if self.is_bound else ""
         rarer = Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s")
         shared = Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s")
-        return (shared,) if is_once else (rarer, shared)
+        can_be = (not work.rests, shared), (work.count != 1, rarer)
+        return tuple(row for is_possible, row in reversed(can_be) if is_possible)
 
 
 def judge(run: Facts) -> Outcome:
@@ -79,7 +81,7 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(dict.fromkeys(work.rank for work in works)),
         window_s=main.window_s,
         where=main.where,
-        evidence=(*_evidence(works, length_s), *milder.evidence(is_once=main.count == 1)),
+        evidence=(*_evidence(works, length_s), *milder.evidence(main)),
         actions=_actions(results, main, milder) if status.is_fault else (),
         overlaps=OVERLAPS,
         first=milder.first if status.is_fault else None,
@@ -206,6 +208,9 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
         rarer_s = rarer.gain_s if rarer else rarer_s
         interval_s = _interval_of(shared, work, shared_s)
         first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(edit,))
+    if work.rests:
+        interval_s = _interval_of(alone, work, whole_s)
+        first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=own)
     if work.account is Account.CHECKPOINT:
         interval_s = _interval_of(alone, work, whole_s)
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
@@ -222,6 +227,26 @@ def _interval_of(
     if found is None or work.count == 1 or found.gain_s <= 0:
         return None
     return _part(found.interval_s, seconds / found.gain_s)
+
+
+def _instead_of_waiting(
+    results: Results, work: SerialWork, saves: str, saves_rarer: str
+) -> tuple[str, ...]:
+    """What helps where a rank does nothing itself, and what each of it saves."""
+    place = wording.called(work.where[0]) if work.where else f"{work.label}()"
+    if work.activity is Activity.LOCK:
+        holder = lock_holder.holder_for(results, [work.rank])
+        frame = work.where[0] if work.where else None
+        return (
+            lock_holder.action(holder, frame)
+            if holder
+            else f"Find what keeps {place} waiting, and hold it only where it is needed{saves}.",
+        )
+    rarer = f"Run {place} every {RARER}nd time only{saves_rarer}."
+    return (
+        f"Have a background thread wait in {place}, or begin it earlier, and train on{saves}.",
+        *(() if work.count == 1 else (rarer,)),
+    )
 
 
 def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, ...]:
@@ -242,6 +267,8 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
                 f"{saves(milder.shared_s)}."
             ),
         )
+    if work.rests:
+        return _instead_of_waiting(results, work, saves(milder.whole_s), saves(milder.rarer_s))
     place = wording.called(work.where[0]) if work.where else f"{work.label}()"
     ways = WAYS if work.source != EVALUATION_LIKE else {}
     what, doing = ways.get(work.account, (f"the work in {place}", f"Run {place}"))

@@ -6,10 +6,23 @@ from perfscope.findings.core.finding import Evidence, place_of
 from perfscope.findings.core.wording import place
 from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import AwaitedThing
+from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.schema.findings import Holder
 from perfscope.trace.model import Frame
 from perfscope.units import counted, format_share
+
+DOES = {
+    Activity.NETWORK: "waits for the network",
+    Activity.SLEEP: "sleeps",
+    Activity.FILES: "reads or writes files",
+    Activity.SUBPROCESS: "waits for another process",
+    Activity.WORKERS: "waits for worker processes",
+    Activity.COMMUNICATION: "communicates",
+    Activity.DEVICE_WAIT: "waits for a device",
+    Activity.SERIALIZATION: "serializes objects",
+    Activity.LOGGING: "writes output",
+}
+"""What a thread does while it holds a lock."""
 
 
 def holder_for(results: Results, ranks: Collection[int]) -> LockHolder | None:
@@ -34,7 +47,10 @@ def typed(found: LockHolder | None) -> Holder | None:
 
 def frames(found: LockHolder | None) -> tuple[Frame, ...]:
     """Where it works: that is the line to change, and not where ranks wait for it."""
-    return (found.frame,) if found is not None and found.frame is not None else ()
+    if found is None:
+        return ()
+    first = found.within if found.doing is not None else None
+    return tuple(dict.fromkeys(one for one in (first, found.frame) if one is not None))
 
 
 def who(found: LockHolder) -> str:
@@ -53,7 +69,8 @@ def evidence(found: LockHolder) -> Evidence:
     """In how much of the wait it was seen at work, and where."""
     where = place(found.frame)
     inside = f" in {where}" if where else ""
-    label = f"Seen at work meanwhile: {who(found)}{inside}"
+    how = "Holds the lock meanwhile" if found.doing is not None else "Seen at work meanwhile"
+    label = f"{how}: {who(found)}{inside}"
     return Evidence(label, f"{format_share(found.share)} of the samples of the wait")
 
 
@@ -61,6 +78,20 @@ def is_inferred(found: LockHolder) -> bool:
     """Whether it was only seen at work meanwhile: that it holds the lock is not measured."""
     is_lock = found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
     return is_lock and found.waiters is None and not found.is_told
+
+
+def _held_by_thread(found: LockHolder, waiter: str) -> str:
+    """What a thread does while it holds a lock, by what it leaves when the wait ends."""
+    where, within = place(found.frame), place(found.within)
+    does = DOES.get(found.doing, "works") if found.doing else "works"
+    called = f" in {found.calling}()" if found.calling else ""
+    through = f", called in {where}" if within and where and within != where else ""
+    thread = f"thread {found.thread}" if found.thread else "another thread"
+    return (
+        f"While {waiter or 'the main thread'} waits for the lock, {thread} of the same process "
+        f"holds it in {within or where or 'a function of its own'} and {does}{called}{through}. "
+        "Take what it needs under the lock, release it, and do this work after that."
+    )
 
 
 def action(found: LockHolder, waits_in: Frame | None = None) -> str:
@@ -80,6 +111,8 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
             f"works while the others wait{f' in {at}' if at else ''}, in "
             f"{format_share(found.waiters.share)} of their samples. Adding threads will not help."
         )
+    if found.doing is not None:
+        return _held_by_thread(found, place(waits_in))
     one, are = who(found), "are" if found.processes > 1 else "is"
     it = "they hold" if found.processes > 1 else "it holds"
     if found.is_told:

@@ -66,6 +66,15 @@ DOES = {
 }
 """What an activity is called that a rank is mostly seen in."""
 
+RESTS = (
+    Activity.NETWORK,
+    Activity.LOCK,
+    Activity.SLEEP,
+    Activity.SUBPROCESS,
+    Activity.WORKERS,
+)
+"""In which a rank waits for something else."""
+
 PROGRESS = "user:progress"
 LIKE = ("does evaluation-like work alone", Account.EVALUATION)
 OUTPUT = ("computes its progress output alone", Account.USER_PHASES)
@@ -94,6 +103,12 @@ class SerialWork:
     account: Account
     edit: Edit
     source: str | Function
+    activity: Activity | None = None  # what a function that names no phase mostly does
+
+    @property
+    def rests(self) -> bool:
+        """Whether the rank does nothing there itself: it waits, and there is no work to share."""
+        return self.activity in RESTS
 
     @property
     def narrow_edit(self) -> Edit:
@@ -209,6 +224,7 @@ def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:
         # the rank's ordinary work stays: only what it does beyond the others is taken away
         edit=Edit(account=Account.COMPUTATION, ranks=(rank,), level=Level.AS_OTHERS),
         source=share.key,
+        activity=activity,
     )
 
 

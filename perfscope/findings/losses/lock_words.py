@@ -17,7 +17,7 @@ ALONE = {
 
 UNSEEN = (
     "not seen: samples are taken of rank processes alone, and in them of threads that use at least "
-    "10 % of a CPU for 0.25 s"
+    "10 % of a CPU for 0.25 s, or that Python knows while the main thread waits for one of them"
 )
 """Who causes the wait, where nobody was seen at work meanwhile."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -13,9 +14,9 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.own_places import stacks_inside, usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import period_ns
-from perfscope.attribution.stack_rules import is_user_file
+from perfscope.attribution.stack_rules import BUILT_IN, is_user_file
 from perfscope.attribution.waited_for import LOCKS, main_wait
-from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.input_parts import in_main_threads, of_producers
 from perfscope.metrics.host.interpreter_lock import thread_name
 from perfscope.metrics.host.worker_use import is_waiting
@@ -23,6 +24,9 @@ from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.structures import dataclass
 from perfscope.trace.counts import count_under
 from perfscope.trace.model import Frame, Rank, Table, Trace
+
+RESTS = (Activity.NETWORK, Activity.SUBPROCESS, Activity.WORKERS)
+"""What a thread does that may hold a lock meanwhile, or be where it is for all of its life."""
 
 IDLE = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVICE_WAIT)
 """What a thread does that keeps nobody waiting; a file may well be written under a lock."""
@@ -42,8 +46,11 @@ class LockHolder:
     waiters: Waiters | None = None
     processes: int = 0  # worker processes of the waiting rank that were at work; 0: no such ones
     is_told: bool = False  # the kernel told that it holds the lock; else it was only seen at work
-    # the function that both ranks are in, at the line where the holder goes on
+    # the function that both ranks are in, at the line where the holder goes on; of a thread the
+    # outermost function that it leaves when the wait ends
     within: Frame | None = None
+    doing: Activity | None = None  # what a thread did there mostly; None unknown
+    calling: str = ""  # what of a library it mostly called meanwhile
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     has_workers = any(len(rank.worker_stacks) for rank in trace.ranks)
     serving = is_waiting(trace, activity) if has_workers else idle
     found = []
+    threads = _Threads(trace, activity, locked)
     for rank in trace.ranks:
         rows = focus.within(rank.stacks)
         among = _among_producers(trace, rank, of_producers(rank, rows), locked, ~idle)
@@ -79,7 +87,7 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
         if len(waits) < FEWEST_SAMPLES:
             continue
         seen = [
-            _thread(trace, rank, waits, ~idle),
+            threads.holder(rank, waits),
             _told(trace, rank, waits, ~idle) or _rank(trace, rank, waits, ~idle),
             _processes(trace, rank, waits, ~serving),
         ]
@@ -89,19 +97,85 @@ def lock_holders(prepared: Prepared) -> tuple[LockHolder, ...]:
     return tuple(found)
 
 
-def _thread(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHolder | None:
-    """The thread of a rank that was at work most often while the main thread waited."""
-    found = []
-    kind = _kind(trace, waits)
-    for tid in np.unique(rank.stacks["tid"]).tolist():
-        rows = rank.stacks[rank.stacks["tid"] == tid]
-        if tid == rank.main_tid or len(rows) < FEWEST_SAMPLES:
-            continue
-        frame, share = _seen(trace, rows, waits, works)
-        found.append(
-            LockHolder(rank.number, kind, rank.number, thread_name(rank, tid), frame, share)
-        )
-    return max(found, key=lambda one: one.share, default=None)
+@dataclass(frozen=True)
+class _Threads:
+    """Which thread of its own process a main thread waits for, by what threads do meanwhile."""
+
+    trace: Trace
+    activity: Ints  # by stack
+    locked: Bools  # by stack: it waits for a lock or a queue itself
+
+    def holder(self, rank: Rank, waits: Table) -> LockHolder | None:
+        """The thread that was at work most often while the main thread waited, and then no more.
+
+        Threads are looked at while the main thread waits and once after that, and busy ones always:
+        the looks at which none was looked at tell nothing.
+        """
+        others = rank.stacks[rank.stacks["tid"] != rank.main_tid]
+        if not len(others):
+            return None
+        near = _nearest(np.sort(others["t"].astype(np.int64)), waits["t"].astype(np.int64))
+        looked = waits[near >= 0]
+        if len(looked) < FEWEST_SAMPLES:
+            return None
+        tids = np.unique(others["tid"]).tolist()
+        found = [self._of_thread(rank, others[others["tid"] == tid], looked) for tid in tids]
+        seen = [one for one in found if one is not None]
+        return max(seen, key=lambda one: (one.is_told, one.share), default=None)
+
+    def _of_thread(self, rank: Rank, rows: Table, waits: Table) -> LockHolder | None:
+        if len(rows) < FEWEST_SAMPLES:
+            return None
+        trace = self.trace
+        _, meanwhile = _at_work(rows, waits, ~self.locked)
+        if not len(meanwhile):
+            return None
+        frame, share = _place(trace, meanwhile), len(meanwhile) / len(waits)
+        kind, tid = _kind(trace, waits), int(rows["tid"][0])
+        after = self._after(rank, rows)
+        stays = stacks_inside(trace, frame) & ~self.locked
+        ends = len(after) >= FEWEST_SAMPLES and float(stays[after["stack"]].mean()) <= MAIN * share
+        doing = ACTIVITIES[int(np.bincount(self.activity[meanwhile["stack"]]).argmax())]
+        if not ends and (doing in IDLE or (len(after) >= FEWEST_SAMPLES and doing in RESTS)):
+            return None  # it may be there at any time
+        name = thread_name(rank, tid)
+        found = LockHolder(rank.number, kind, rank.number, name, frame, share)
+        if not ends or kind is not AwaitedThing.LOCK or share < ALONE:
+            return found
+        within, calling = self._left(meanwhile, after), self._called(meanwhile)
+        return replace(found, is_told=True, within=within, doing=doing, calling=calling)
+
+    def _after(self, rank: Rank, rows: Table) -> Table:
+        """The samples of a thread at moments at which the main thread did not wait for a lock."""
+        main = rank.main_stacks
+        near = _nearest(main["t"].astype(np.int64), rows["t"].astype(np.int64))
+        after: Table = rows[(near >= 0) & ~self.locked[main["stack"][near]]]
+        return after
+
+    def _left(self, meanwhile: Table, after: Table) -> Frame | None:
+        """The outermost of the user's functions that it leaves, at the line where it goes on."""
+        trace = self.trace
+        stays: Counter[object] = Counter()
+        for stack in after["stack"].tolist():
+            stays.update({trace.frames[place].key for place in trace.stacks[stack]})
+        found: Counter[Frame] = Counter()
+        for stack in meanwhile["stack"].tolist():
+            frames = (trace.frames[place] for place in trace.stacks[stack])
+            own = (one for one in frames if is_user_file(one.file))
+            left = (one for one in own if stays[one.key] <= MAIN * len(after))
+            found.update(list(islice(left, 1)))
+        return found.most_common(1)[0][0] if found else None
+
+    def _called(self, meanwhile: Table) -> str:
+        """The function of a library that the user's innermost function called most; "" none."""
+        trace = self.trace
+        found: Counter[str] = Counter()
+        for stack in meanwhile["stack"].tolist():
+            frames = [trace.frames[place] for place in trace.stacks[stack]]
+            own = max((at for at, one in enumerate(frames) if is_user_file(one.file)), default=-1)
+            found.update(one.function for one in frames[own + 1 : own + 2])
+        name, most = max(found.items(), key=lambda one: (one[1], one[0]), default=("", 0))
+        return name if most > MAIN * len(meanwhile) else ""
 
 
 def _among_producers(
@@ -227,7 +301,8 @@ def _processes(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHold
     They hold no lock of its memory: they fill a queue, or finish what it has them do.
     """
     kind = _kind(trace, waits)
-    if kind is AwaitedThing.FILE_LOCK or not len(rank.worker_stacks):
+    is_in_memory = kind is AwaitedThing.LOCK and _is_of_threads(trace, waits)
+    if kind is AwaitedThing.FILE_LOCK or is_in_memory or not len(rank.worker_stacks):
         return None
     main = in_main_threads(rank.worker_stacks)
     if not len(main):
@@ -242,6 +317,19 @@ def _processes(trace: Trace, rank: Rank, waits: Table, works: Bools) -> LockHold
         processes += bool(busy.any())
     frame, share = _place(trace, np.concatenate(seen)), float(at_work.mean())
     return LockHolder(rank.number, kind, rank.number, "", frame, share, None, processes)
+
+
+def _is_of_threads(trace: Trace, waits: Table) -> bool:
+    """Whether most of a wait is for a lock in the memory of a process, as only its threads hold."""
+    names = ("_thread.", "threading.")
+    of_stack = [
+        any(
+            trace.frames[place].file == BUILT_IN and trace.frames[place].function.startswith(names)
+            for place in trace.stacks[stack]
+        )
+        for stack in waits["stack"].tolist()
+    ]
+    return sum(of_stack) > MAIN * len(of_stack)
 
 
 def _seen(trace: Trace, rows: Table, waits: Table, works: Bools) -> tuple[Frame | None, float]:

@@ -307,6 +307,7 @@ def test_what_costs_little_is_not_titled_as_a_fault() -> None:
         (("Popen.wait", "/usr/lib/python3.12/subprocess.py", 1264), "waits for another process in"),
         (("sleep", "<built-in>", 0), "works alone in"),  # of no known library
         (("time.sleep", "<built-in>", 0), "sleeps in"),
+        (("_thread.lock.__enter__", "<built-in>", 0), "waits for a thread in"),
     ],
 )
 def test_what_a_rank_waits_for_is_not_called_its_work(below: FrameLike, told: str) -> None:
@@ -328,6 +329,9 @@ def test_what_a_rank_waits_for_is_not_called_its_work(below: FrameLike, told: st
         builder.rank(number).init(1.0).finalize(clock)
     finding = analyze_trace(builder.build()).findings["rank_zero_evaluation"]
     assert finding.title == f"Rank 1 {told} finish() (train.py:49) while rank 0 waits"
+    assert finding.actions
+    shares = any(action.startswith("Split") for action in finding.actions)
+    assert shares == (told == "works alone in")
 
 
 def test_what_a_rank_does_in_each_step_is_not_serial_work_where_it_is_late_in_a_few() -> None:

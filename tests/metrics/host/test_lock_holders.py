@@ -2,9 +2,10 @@
 
 import pytest
 
+from perfscope.findings.facts.lock_holder import action
 from perfscope.metrics.compute import compute
 from perfscope.metrics.host.lock_holders import LockHolder
-from perfscope.schema.enums import AwaitedThing
+from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.trace.model import Frame
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
@@ -47,7 +48,10 @@ def test_the_thread_that_works_meanwhile_and_where(
     below: tuple[FrameLike, ...], kind: AwaitedThing
 ) -> None:
     (found,) = of_thread(*below)
-    assert found == LockHolder(0, kind, 0, "renewing", Frame("renewed", "/job/train.py", 19), 1.0)
+    assert found.is_told == (kind is AwaitedThing.LOCK)  # it works only while others wait for it
+    assert (found.waiting_rank, found.rank, found.kind) == (0, 0, kind)
+    assert (found.thread, found.share) == ("renewing", 1.0)
+    assert found.frame == Frame("renewed", "/job/train.py", 19)
 
 
 def test_who_works_in_less_than_half_of_the_wait_is_not_named() -> None:
@@ -116,3 +120,62 @@ def test_the_rank_that_the_kernel_tells_to_hold_the_lock(lock: tuple[FrameLike, 
 @pytest.mark.parametrize(("looks", "by"), [(10, 4), (0, 0)])
 def test_another_process_holds_it_mostly(looks: int, by: int) -> None:
     assert held(looks, by, (FILE_LOCK,)) == ()
+
+
+THREAD_LOCK = ("_thread.lock.__enter__", "<built-in>", 0)
+RUN = ("Tracker.run", "/job/track.py", 39)
+REST = ("_thread.lock.acquire", "<built-in>", 0)
+POST = ("Tracker.post", "/job/track.py", 51)
+GETS = ("HTTPConnection.getresponse", "/usr/lib/python3.12/http/client.py", 1386)
+RECEIVES = ("recvfrom", "<system-call>", 0)
+FLUSH = ("Tracker.flush", "/job/track.py", 46)
+SERVES = (
+    ("serve", "/job/track.py", 90),
+    ("BaseServer.serve_forever", "/usr/lib/python3.12/socketserver.py", 235),
+    ("poll", "<system-call>", 0),
+)
+
+
+def seen_while_waiting(
+    meanwhile: tuple[FrameLike, ...], after: tuple[FrameLike, ...]
+) -> tuple[LockHolder, ...]:
+    """The main thread waits for a lock for 4 of 8 looks; a thread is seen then, and in the 5th.
+
+    A process of the rank that serves others is seen in each look.
+    """
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).set(metadata={"python_threads": {str(OTHER): "tracker"}})
+    for tick in range(160):
+        at, turn = 0.05 * tick + 0.02, tick % 8
+        rank.stack(at, (MAIN, WAITS, THREAD_LOCK) if turn < 4 else (MAIN, SORTS))
+        if turn <= 4:
+            rank.stack(at, meanwhile if turn < 4 else after, tid=OTHER)
+        rank.worker_stack(555, at, SERVES)
+    return compute(builder.build()).lock_holders
+
+
+POSTS = (RUN, FLUSH, POST, GETS, RECEIVES)
+RESTS_AT = ("Tracker.run", "/job/track.py", 38)
+
+
+def test_a_thread_that_leaves_a_function_as_the_wait_ends_holds_the_lock_there() -> None:
+    """It needs no CPU for that: it waits for an answer; the process of the rank is not asked."""
+    (found,) = seen_while_waiting(POSTS, (RESTS_AT, REST))
+    assert (found.thread, found.is_told, found.processes) == ("tracker", True, 0)
+    assert found.within == Frame(*FLUSH)
+    assert found.frame == Frame(*POST)
+    assert found.doing is Activity.NETWORK
+    assert found.calling == GETS[0]
+    told = action(found, Frame(*WAITS))
+    assert "thread tracker of the same process holds it in Tracker.flush() (track.py:46)" in told
+    assert "waits for the network in HTTPConnection.getresponse" in told
+
+
+def test_a_thread_that_is_there_at_any_time_holds_nothing() -> None:
+    assert seen_while_waiting(SERVES, SERVES) == ()
+    assert seen_while_waiting(POSTS, POSTS) == ()
+
+
+def test_of_threads_only_those_of_the_process_hold_a_lock_in_its_memory() -> None:
+    """The process that serves is seen in each look, the thread waits for something itself."""
+    assert seen_while_waiting((RUN, REST), (RUN, REST)) == ()
