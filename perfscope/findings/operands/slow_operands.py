@@ -30,7 +30,7 @@ class Cause:
     """Why operands are slow, and what helps."""
 
     part: Callable[[Operand], float]  # of the time that it takes with such an operand, at most
-    title: str  # behind the function and before the operand's name
+    title: str  # behind the function; `{0}` is the operand, `{1}` its precision in words
     why: str
     action: str
     of_torch: str = ""  # instead, where the job computes with PyTorch
@@ -45,7 +45,7 @@ TO_ZERO = (
 CAUSES = (
     Cause(
         slow_operands.subnormal,
-        "computes with subnormal values of",
+        "computes with subnormal values of `{0}`, which the CPU handles in microcode",
         "Values so near to zero that they lose digits are handled by the CPU's microcode, up to a "
         "hundred times as slowly as others",
         capitalized(TO_ZERO),
@@ -53,21 +53,21 @@ CAUSES = (
     ),
     Cause(
         slow_operands.turned,
-        "turns the bytes of",
+        "converts `{0}` in each operation: its bytes are in the other order than the CPU's",
         "Its bytes are in the other order than the CPU's: NumPy converts the whole array in each "
         "operation, in slow loops instead of those of BLAS and vector instructions",
         "Convert it once, where it is read: `x = x.astype(x.dtype.newbyteorder('='))`.",
     ),
     Cause(
         slow_operands.of_odd_precision,
-        "computes on the CPU with",
-        "CPUs have no arithmetic of this precision that libraries use: each operation converts "
-        "its values, or computes them one by one",
+        "computes in {1} on the CPU, with `{0}`",
+        "CPUs have no arithmetic of this precision that libraries use, and BLAS has no products "
+        "of it: each operation converts its values, or computes them one by one",
         "Keep it in single or double precision while computing; convert only what is stored.",
     ),
     Cause(
         slow_operands.of_objects,
-        "takes Python objects in",
+        "takes Python objects one by one from the array `{0}`",
         "The array holds Python objects: an operation on it calls one for each of its elements",
         "Where they are numbers, make it an array of numbers (`np.asarray(x, dtype=float)`), with "
         "rows of one length each. Where they are texts and each call takes them again, turn them "
@@ -75,7 +75,7 @@ CAUSES = (
     ),
     Cause(
         slow_operands.of_zeros,
-        "computes with an array of mostly zeros,",
+        "computes with an array of mostly zeros, `{0}`",
         "Nearly all of its values are zero, and each of them is read and multiplied all the same",
         "Keep only what is not zero: a sparse matrix (`scipy.sparse.csr_matrix({0})`), or indices "
         "and values. Where each row holds a single one, index the rows instead of multiplying.",
@@ -84,14 +84,14 @@ CAUSES = (
     ),
     Cause(
         slow_operands.across,
-        "reads across the memory layout of",
+        "reads across the memory layout of `{0}`",
         "Neighboring values lie a cache line or more apart: for each value a whole line is fetched",
         "Store the array in the order in which it is read (`np.ascontiguousarray(x.T)` once), or "
         "compute all its columns at once.",
     ),
     Cause(
         slow_operands.picked_across,
-        "picks rows across the memory layout of",
+        "picks rows across the memory layout of `{0}`",
         "The values of a row lie a cache line or more apart: for each value that is picked a whole "
         "line is fetched, of a row in one piece one for several values",
         "Store it row by row once, before the loop: `{0} = np.ascontiguousarray({0})`. What "
@@ -131,7 +131,7 @@ def judge(run: Facts) -> Outcome:
     change = cause.of_torch if cause.of_torch and is_of_torch(results) else cause.action
     return Finding(
         status=status,
-        title=f"{wording.place(places[0])} {cause.title} `{operand.name}`",
+        title=f"{wording.place(places[0])} {_told(cause, operand)}",
         summary=(
             f"{cause.why}. `{operand.name}` is {shape_of(operand)}. With other operands these "
             f"lines would save {wording.saving(results, gain.seconds, is_bound=True)}: on "
@@ -145,6 +145,14 @@ def judge(run: Facts) -> Outcome:
         actions=(change.format(operand.name),),
         overlaps=("repeated_work", "growing_steps"),
     )
+
+
+PRECISIONS = {"float16": "half precision (float16)", "float128": "extended precision (float128)"}
+"""Those of `of_odd_precision`, in words."""
+
+
+def _told(cause: Cause, operand: Operand) -> str:
+    return cause.title.format(operand.name, PRECISIONS.get(operand.dtype, operand.dtype))
 
 
 def _slowest(lines: Sequence[HotLine]) -> int:

@@ -116,8 +116,9 @@ def test_one_long_call_repeats_nothing() -> None:
     ("changes", "told"),
     [
         ({"shares": {"subnormal": 0.4}, "contents": 9}, "subnormal"),
-        ({"byte_order": "foreign"}, "turns the bytes"),
-        ({"dtype": "float16", "contents": 9}, "on the CPU"),
+        ({"byte_order": "foreign"}, "its bytes are in the other order"),
+        ({"dtype": "float16", "contents": 9}, "computes in half precision (float16)"),
+        ({"dtype": "float128", "contents": 9}, "computes in extended precision (float128)"),
         ({"dtype": "object", "contents": 0}, "takes Python objects"),
         ({"layout": "strided", "stride": 16384, "contents": 9}, "memory layout"),
     ],
