@@ -94,6 +94,18 @@ def _held_by_thread(found: LockHolder, waiter: str) -> str:
     )
 
 
+def _held_by_rank(found: LockHolder, waiter: str) -> str:
+    """What a rank does while it holds the lock on a file, as the kernel told it."""
+    where, within = place(found.frame), place(found.within)
+    inside = f" in {where}" if where else ""
+    begun = f", called in {within}" if within and within != where else ""
+    return (
+        f"While {waiter or 'rank ' + str(found.waiting_rank)} waits for the lock on the file, "
+        f"{who(found)} holds it{inside}{begun}. Move this work out of the lock, and hold it only "
+        "for the actual read or write."
+    )
+
+
 def action(found: LockHolder, waits_in: Frame | None = None) -> str:
     """What to shorten, and where; `waits_in` is where the lock is waited for, None unknown."""
     where = place(found.frame)
@@ -116,13 +128,7 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
     one, are = who(found), "are" if found.processes > 1 else "is"
     it = "they hold" if found.processes > 1 else "it holds"
     if found.is_told:
-        waiter, within = place(waits_in), place(found.within)
-        begun = f", called in {within}" if within and within != where else ""
-        return (
-            f"While {waiter or 'rank ' + str(found.waiting_rank)} waits for the lock on the file, "
-            f"{one} holds it{inside}{begun}. Move this work out of the lock, and hold it only for "
-            "the actual read or write."
-        )
+        return _held_by_rank(found, place(waits_in))
     if is_inferred(found):
         waiter = place(waits_in)
         waits = f"{waiter} waits" if waiter else "others wait"
