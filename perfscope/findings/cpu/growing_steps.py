@@ -10,7 +10,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth, grown_by_rank
 from perfscope.findings.facts.hot_operands import grown_operand
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
-from perfscope.findings.facts.more_of_the_same import grows_alike, has_more_samples
+from perfscope.findings.facts.more_of_the_same import grows_alike, has_calls, has_more_samples
 from perfscope.findings.facts.only_here import shared_frames
 from perfscope.findings.facts.rank_growth import rank_growth
 from perfscope.findings.facts.step_growth import (
@@ -79,15 +79,15 @@ def _more_of_the_same(run: Facts, found: StepGrowth) -> Quiet | None:
     if has_more_samples(run.results, found):
         return passed(f"{lengths}, as the number of their samples does.")
     alike = grows_alike(run.results, found)
-    if alike is None and found.since is not None and not found.has_calls:
+    since = "" if found.since is None else f" from step {found.since} on"
+    if alike is None and not has_calls(run.results) and not _works_on_more(run, found):
         return not_measured(
-            f"{lengths} from step {found.since} on. Too few samples tell whether each does more of "
-            "the same since, or one part of it takes longer, and there are no calls to compare."
+            f"{lengths}{since}. Too few samples tell whether each does more of the same, or one "
+            "part of it takes longer, and there are no calls to compare."
         )
     is_of_some = found.since is not None and len(found.ranks) < len(run.results.trace.ranks)
     if not alike or is_of_some or _works_on_more(run, found):
         return None
-    since = "" if found.since is None else f" from step {found.since} on"
     return passed(
         f"{lengths}{since}, and all that they do takes longer alike: each does more of the same, "
         "as longer episodes or sequences have it. If none is meant to be longer, look at what ends "

@@ -18,6 +18,13 @@ def has_more_samples(results: Results, growth: StepGrowth) -> bool:
     return bool(results.trace.ranks)
 
 
+def has_calls(results: Results) -> bool:
+    """Whether something tells what each step does: calls of the first rank, or its samples."""
+    rank = results.trace.ranks[0]
+    calls = len(rank.operations) >= results.steps.count
+    return calls or bool(len(rank.steps) and np.median(rank.steps["samples"]) > 0)
+
+
 def grows_alike(results: Results, growth: StepGrowth) -> bool | None:
     """Whether all that a step does grows by much the same, as where it does more of the same.
 

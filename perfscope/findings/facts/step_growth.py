@@ -44,7 +44,6 @@ class StepGrowth:
     # without: what it waits more, or less, in one quarter than in another one is no growth
     queued: float = 1.0
     is_first_known: bool = True  # whether `first_s` is more than nothing or a guess
-    has_calls: bool = True  # whether calls or samples tell that a step does the same since
     begin_s: float | None = None  # what `lost_s` is counted from: see `beginning`; None `first_s`
 
     @property

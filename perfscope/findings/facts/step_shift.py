@@ -51,7 +51,6 @@ def step_shift(results: Results) -> StepGrowth | None:
         error_s=error * len(behind) * scale,
         frame=frame,
         since=number,
-        has_calls=_has_calls(results),
         ranks=_longer_on(results, int(found[0])),
     )
 
@@ -90,13 +89,6 @@ def _has_same_calls(results: Results, place: int) -> bool:
     return _is_same(calls[:place], calls[place:]) and (
         not len(rank.steps) or _is_same(rank.steps["samples"][ended], rank.steps["samples"][~ended])
     )
-
-
-def _has_calls(results: Results) -> bool:
-    """Whether something tells what a step does: calls of the first rank, or its samples."""
-    rank = results.trace.ranks[0]
-    calls = len(rank.operations) >= results.steps.count
-    return calls or bool(len(rank.steps) and np.median(rank.steps["samples"]) > 0)
 
 
 def _is_same(before: Ints, behind: Ints) -> bool:

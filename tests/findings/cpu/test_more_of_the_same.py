@@ -29,15 +29,17 @@ def test_steps_that_hold_more_and_more_samples_are_no_fault() -> None:
     assert few.status is Status.FAIL
 
 
-def shifted(fixed: float, growing: float, *, apart_s: float) -> Finding:
+def shifted(fixed: float, growing: float, *, apart_s: float, is_even: bool = False) -> Finding:
     """One process whose steps, from the 20th on, take so many times as long in each of two lines.
 
-    It calls nothing that tells what a step does, and is looked at every so many seconds.
+    Or they get there evenly, at the last one. It calls nothing that tells what a step does, and is
+    looked at every so many seconds.
     """
     builder = TraceBuilder(1, end_s=60.0)
     rank, begin = builder.rank(0), 1.0
     for step in range(STEPS):
-        times = (fixed, growing) if step >= 20 else (1.0, 1.0)
+        part = step / STEPS if is_even else float(step >= 20)
+        times = [1.0 + part * (most - 1.0) for most in (fixed, growing)]
         half, end = begin + 0.05 * times[0], begin + 0.05 * sum(times)
         rank.step(step, begin, end)
         for moment in np.arange(np.ceil(begin / apart_s), end / apart_s) * apart_s:
@@ -64,3 +66,10 @@ def test_longer_steps_of_a_program_without_calls(
     assert found.status is status
     assert "from step 20 on" in f"{found.title} {found.summary}".lower()
     assert (found.where == (Frame(*GROWING),)) == (status is Status.FAIL)
+
+
+def test_steps_that_grow_evenly_and_are_seldom_looked_at_are_not_judged() -> None:
+    found = shifted(3.0, 3.0, apart_s=0.83, is_even=True)
+    assert found.status is Status.NOT_MEASURED
+    assert "Too few samples tell" in found.summary
+    assert shifted(1.0, 9.0, apart_s=0.013, is_even=True).status is Status.FAIL
