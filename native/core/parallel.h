@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace perfscope {
@@ -51,5 +53,31 @@ template <class Work> void parallel_for(size_t count, unsigned threads, Work &&w
     if (failure)
         std::rethrow_exception(failure);
 }
+
+// Hands that are large: each is used by one thread at a time, and again by the next.
+template <class Hands> class SharedHands {
+public:
+    // Calls use(hands) with some that nobody else uses, or that `make()` gives.
+    template <class Make, class Use> void with(const Make &make, const Use &use)
+    {
+        std::unique_ptr<Hands> own;
+        {
+            const std::lock_guard<std::mutex> hold(lock_);
+            if (!idle_.empty()) {
+                own = std::move(idle_.back());
+                idle_.pop_back();
+            }
+        }
+        if (!own)
+            own = make();
+        use(*own);
+        const std::lock_guard<std::mutex> hold(lock_);
+        idle_.push_back(std::move(own));
+    }
+
+private:
+    std::mutex lock_;
+    std::vector<std::unique_ptr<Hands>> idle_;
+};
 
 } // namespace perfscope

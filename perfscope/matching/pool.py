@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from perfscope.matching.intervals import Times
 from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.columns import Columns
-from perfscope.trace.model import OPERATION_DTYPE, Rank, Table, empty
+from perfscope.trace.model import OPERATION_DTYPE, Rank, Table
 from perfscope.trace.operations import OperationClass, codes_mask
 
 Rows = Ints
@@ -50,14 +51,16 @@ class Pool:
         them but once.
         """
         offsets = np.cumsum([0, *(len(table) for table in tables)])
-        none, columns = empty(OPERATION_DTYPE), dict[str, Any]()
+        places = [slice(*edges) for edges in itertools.pairwise(offsets.tolist())]
+        shown: Sequence[object] = tables
+        parts = list(zip(shown, places, strict=True))
+        columns = _copied([part for part in parts if not isinstance(part[0], Columns)], offsets)
         for target, source in _COLUMNS:
-            whole = np.concatenate([np.asarray(table[source]) for table in (*tables, none)])
-            columns[target] = whole
-            shown: Sequence[object] = tables
-            for table, start, end in zip(shown, offsets[:-1], offsets[1:], strict=True):
+            whole = columns.setdefault(target, _room(source, offsets))
+            for table, rows in parts:
                 if isinstance(table, Columns):
-                    table.share(source, whole[start:end])
+                    whole[rows] = table[source]
+                    table.share(source, whole[rows])
         numbers = np.array([rank.number for rank in ranks], np.int64)
         columns["peer"] = _positions(columns["peer_number"], numbers)
         return cls(
@@ -100,6 +103,26 @@ _COLUMNS = (
     ("received", "received"),
     ("request", "request"),
 )
+
+
+def _room(source: str, offsets: Ints) -> npt.NDArray[Any]:
+    """A column of all tables, yet without values."""
+    return np.empty(int(offsets[-1]), OPERATION_DTYPE[source])
+
+
+def _copied(parts: Sequence[tuple[Any, slice]], offsets: Ints) -> dict[str, Any]:
+    """All columns with the rows of tables, each table in its place; none without tables.
+
+    The rows of a table are read one table after the other: each fits a processor's cache, and is
+    read once for all columns.
+    """
+    if not parts:
+        return {}
+    columns = {target: _room(source, offsets) for target, source in _COLUMNS}
+    for table, rows in parts:
+        for target, source in _COLUMNS:
+            columns[target][rows] = table[source]
+    return columns
 
 
 def _positions(peers: Int32s, numbers: Ints) -> Int32s:

@@ -1,5 +1,6 @@
 """Segments and threads: whatever replays a run, in whatever parts, the result is the same."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from benchmarks.replay import oracle
 from benchmarks.replay.programs import exchanging, program_of
 from benchmarks.replay.windows import Window, windowed_lengths
+from perfscope.engine import engine as compiled
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.extract import extract
@@ -52,6 +54,74 @@ def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
         assert sum(part[name] for part in parts) == pytest.approx(cost[name], rel=1e-9)
     with pytest.raises(ValueError, match="do not fit"):
         three.delay_costs(*columns, **pieces, waits=None, edges=edges + 1, take=parts.append)
+
+
+def _messages_alone(needs: Needs) -> dict[str, Any]:
+    """What rows need without the hubs."""
+    is_row = needs.needs >= 0
+    before = np.append(0, np.cumsum(is_row))
+    return {
+        "needs": needs.needs[is_row],
+        "need_starts": before[needs.need_starts].astype(np.int32),
+    }
+
+
+def test_waits_of_many_ranks_are_explained_in_windows_as_in_the_whole_run() -> None:
+    """Hubs, though nobody needs them, keep the engine from looking at windows."""
+    ranks = 70
+    window = exchanging(ranks, 300, cut_every=7)
+    rows = len(window.gap_ns)
+    with_hubs = replace(window.needs, **_messages_alone(window.needs))
+    none = Needs.none(rows)
+    without = replace(none, needs=with_hubs.needs, need_starts=with_hubs.need_starts)
+    generator = np.random.default_rng(20261128)
+    arguments: dict[str, Any] = {
+        "piece_starts": np.arange(rows + 1) // 2 * 2,
+        "tag": generator.integers(0, 3, rows // 2 * 2).astype(np.int32),
+        "ns": generator.integers(0, 1000, rows // 2 * 2) / 7.0,
+        "tags": 4,
+        "waits_at_end": generator.integers(0, 2, ranks).astype(np.uint8),
+        "waits": generator.integers(0, 500, rows) / 3.0,
+    }
+    units = (np.arange(rows) % 5).astype(np.int32)
+    edges = np.array([0, 5, 6, 40, len(window.cut_rows) - 1])
+    found = []
+    for one in (without, with_hubs):
+        engine = one.engine(window.cut_rows)
+        columns = (window.gap_ns, window.transfer_ns)
+        parts: list[dict[str, Any]] = []
+        engine.delay_costs(*columns, **arguments, edges=edges, take=parts.append)
+        parts.append(engine.delay_cost(*columns, **arguments, units=units))
+        found.append([{name: np.asarray(part[name]).tolist() for name in part} for part in parts])
+    assert found[0] == found[1]
+    assert found[0][-1]["waiting"] > 0
+    assert len(found[0][-1]["charged_ns"])
+
+
+def test_work_is_looked_up_for_each_window_as_it_is_added_up_for_all() -> None:
+    """In the order of its rows, which what edits added is not."""
+    window = exchanging(4, 9000, cut_every=5)
+    rows = len(window.gap_ns)
+    generator = np.random.default_rng(20261128)
+    row = np.sort(generator.integers(0, rows, 2 * rows)).astype(np.int32)
+    ns = generator.integers(0, 1000, len(row)) / 7.0
+    alone = np.flatnonzero(generator.integers(0, 9, rows) == 0).astype(np.int32)
+    alone_ns = generator.integers(0, 1000, len(alone)) / 3.0
+    engine = window.engine(2)
+    gap = compiled.gaps(row, ns, alone, alone_ns, rows)
+    expected = engine.lengths(gap, window.transfer_ns).tolist()
+    work = (row, ns, alone, alone_ns, window.transfer_ns)
+    assert engine.lengths_of_work(*work).tolist() == expected
+    for back, alone_back in ((-1, 1), (1, -1), (-1, -1)):
+        gap = compiled.gaps(row[::back].copy(), ns[::back].copy(), alone, alone_ns, rows)
+        found = engine.lengths_of_work(
+            row[::back].copy(),
+            ns[::back].copy(),
+            alone[::alone_back].copy(),
+            alone_ns[::alone_back].copy(),
+            window.transfer_ns,
+        )
+        assert found.tolist() == engine.lengths(gap, window.transfer_ns).tolist()
 
 
 def test_the_critical_path_of_a_long_run_adds_up_to_it() -> None:

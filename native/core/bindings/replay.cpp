@@ -59,7 +59,7 @@ public:
         std::vector<double> found;
         {
             const nb::gil_scoped_release released;
-            found = segment_lengths(program_, gaps_of(work, fixed, program_.rows()), transfer.data(), threads_);
+            found = segment_lengths(program_, work, fixed, transfer.data(), threads_);
         }
         return to_numpy(std::move(found));
     }

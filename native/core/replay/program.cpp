@@ -88,29 +88,16 @@ void ReplayProgram::check_needs() const
         }
 }
 
-std::shared_ptr<const ReplayProgram::Order> ReplayProgram::order() const
+std::shared_ptr<const Tape> ReplayProgram::tape() const
 {
     const std::lock_guard<std::mutex> hold(kept_->lock);
-    return kept_->order;
+    return kept_->tape;
 }
 
-void ReplayProgram::keep_order(Order &&order) const
+void ReplayProgram::keep(std::shared_ptr<const Tape> tape) const
 {
-    auto found = std::make_shared<const Order>(std::move(order));
     const std::lock_guard<std::mutex> hold(kept_->lock);
-    kept_->order = std::move(found);
-}
-
-uint32_t ReplayProgram::ordered(int64_t row) const
-{
-    const auto place = static_cast<uint32_t>(row);
-    const int64_t segment = segment_of(row), before = row - 1;
-    if (segment_of(before) != segment)
-        return place | IS_FIRST;
-    for (auto need = needs_.begin_of(before); need != needs_.end_of(before); ++need)
-        if ((*need < 0 ? segment_of_hub(~*need) : segment_of(*need)) == segment)
-            return place | HAS_NEEDS;
-    return place;
+    kept_->tape = std::move(tape);
 }
 
 } // namespace perfscope

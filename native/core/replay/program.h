@@ -18,6 +18,8 @@ public:
 
 constexpr const char *DIFFERENT_ORDERS = "the ranks enter the same operations in different orders";
 
+class Tape;
+
 // Numbers that somebody else keeps.
 template <class Number> struct NumbersOf {
     const Number *data = nullptr;
@@ -74,23 +76,9 @@ public:
     // The hub before it, whose members count as its own, or -1.
     int64_t hub_parent(size_t hub) const { return hub_parent_[hub]; }
 
-    // The rows of all segments in an order in which each follows what it depends on, with what stands in its upper
-    // bits: it is the first of its rank in the segment, or the row before it needs somebody. Null until it is kept.
-    using Order = std::vector<uint32_t>;
-    static constexpr uint32_t IS_FIRST = 1u << 31, HAS_NEEDS = 1u << 30, ROW = HAS_NEEDS - 1;
-    bool can_keep_order() const { return rows() <= ROW; }
-    std::shared_ptr<const Order> order() const;
-    void keep_order(Order &&order) const;
-    // Where the rows of a segment begin in it.
-    size_t place_in_order(size_t segment) const
-    {
-        size_t place = 0;
-        for (size_t rank = 0; rank < ranks_; rank++)
-            place += static_cast<size_t>(cut_row(segment, rank) - first_row(rank));
-        return place;
-    }
-    // A row as it stands there.
-    uint32_t ordered(int64_t row) const;
+    // Its rows in order, null until that is kept.
+    std::shared_ptr<const Tape> tape() const;
+    void keep(std::shared_ptr<const Tape> tape) const;
 
 private:
     static constexpr size_t BLOCK_ROWS = 16;
@@ -110,7 +98,7 @@ private:
 
     struct Kept {
         std::mutex lock;
-        std::shared_ptr<const Order> order;
+        std::shared_ptr<const Tape> tape;
     };
     std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };

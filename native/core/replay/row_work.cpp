@@ -14,6 +14,13 @@ std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed,
     return gaps;
 }
 
+bool GapsOfPieces::is_worth_it(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t ranks, size_t windows)
+{
+    constexpr size_t PIECES_OF_A_LOOK = 64;
+    const auto is_sorted = [](const PiecesOfWork &one) { return std::is_sorted(one.row, one.row + one.size); };
+    return ranks * windows * PIECES_OF_A_LOOK < work.size && is_sorted(work) && is_sorted(fixed);
+}
+
 // Calls set(piece, whether it is chosen) for each piece; of whole programs nothing is looked up that all have.
 template <class Set>
 static void for_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice, const Set &set)

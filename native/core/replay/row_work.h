@@ -1,6 +1,9 @@
 // The work of a program, which is told in pieces: chosen, changed and added up, before rows and between cuts.
 #pragma once
 
+#include "replay/window.h"
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,6 +26,35 @@ struct RowPlaces {
     {
         return static_cast<size_t>(segment[row]) * ranks + static_cast<size_t>(rank[row]);
     }
+};
+
+// The work before the rows of windows, of pieces in the order of their rows.
+class GapsOfPieces {
+public:
+    GapsOfPieces(const PiecesOfWork &work, const PiecesOfWork &fixed) : work_(work), fixed_(fixed) {}
+
+    // Whether both are in order, and looking them up for each rank of so many windows takes less than adding up all.
+    static bool is_worth_it(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t ranks, size_t windows);
+
+    void operator()(const Window &window, double *to) const
+    {
+        std::fill_n(to, window.rows(), 0.0);
+        window.for_ranks([&](size_t place, int64_t row, size_t count) {
+            add(work_, row, count, to + place);
+            add(fixed_, row, count, to + place);
+        });
+    }
+
+private:
+    static void add(const PiecesOfWork &work, int64_t row, size_t count, double *to)
+    {
+        const auto first = static_cast<int32_t>(row), behind = static_cast<int32_t>(row + static_cast<int64_t>(count));
+        const int32_t *const end = work.row + work.size;
+        for (const int32_t *piece = std::lower_bound(work.row, end, first); piece != end && *piece < behind; ++piece)
+            to[*piece - first] += work.ns[piece - work.row];
+    }
+
+    const PiecesOfWork work_, fixed_;
 };
 
 // What pieces must be of to be chosen.

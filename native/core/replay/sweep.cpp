@@ -1,17 +1,10 @@
 #include "replay/sweep.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace perfscope {
-
-static constexpr size_t ROWS_AT_ONCE = 1 << 16;
-
-size_t segments_at_once(const ReplayProgram &program)
-{
-    const size_t rows_of_one = std::max<size_t>(1, program.rows() / program.segments());
-    return std::max<size_t>(1, ROWS_AT_ONCE / rows_of_one);
-}
 
 Arrivals::Arrivals(const ReplayProgram &program)
     : program_(program), time_(program.rows()), hubs_(program.hub_count())
@@ -50,37 +43,47 @@ Latest Arrivals::last_at_end(size_t segment) const
 }
 
 Sweep::Sweep(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals)
-    : program_(program), costs_(costs), arrivals_(arrivals), kept_(program.order()),
-      runners_(kept_ ? 0 : program.ranks())
+    : program_(program), costs_(costs), arrivals_(arrivals), tape_(program.tape()), runners_(tape_ ? 0 : program.ranks())
 {
 }
 
-// `transfer(row)` tells that of each row.
-template <class Transfer>
-void Sweep::in_order(size_t segment, std::vector<int64_t> *order, const Transfer &transfer)
+void Sweep::enter(size_t number)
 {
-    const uint32_t *place = kept_->data() + program_.place_in_order(segment);
-    const uint32_t *const end = kept_->data() + program_.place_in_order(segment + 1);
-    const double *const gap = costs_.gap;
+    if (number == entered_)
+        return;
+    entered_ = number;
+    Window window(program_);
+    tape_->enter(window, number);
+    rows_.resize(window.rows());
+    window.for_ranks([this](size_t place, int64_t row, size_t count) {
+        std::iota(rows_.data() + place, rows_.data() + place + count, row);
+    });
+}
+
+void Sweep::in_order(size_t segment, std::vector<int64_t> *order)
+{
+    enter(tape_->window_of(segment));
     double *const time = arrivals_.time_.data();
-    for (; place != end; ++place) {
-        const int64_t row = *place & ReplayProgram::ROW;
-        double latest = *place & ReplayProgram::IS_FIRST ? 0.0 : time[row - 1];
-        if (*place & ReplayProgram::HAS_NEEDS)
+    tape_->words(segment).for_each([&](uint32_t one, const uint32_t *, uint32_t needs) {
+        if (one & Tape::IS_HUB) // settled by the first who needs it
+            return;
+        const int64_t row = rows_[one & Tape::PLACE];
+        double latest = one & Tape::IS_FIRST ? 0.0 : time[row - 1];
+        if (needs)
             latest = last_need(row - 1, latest);
-        latest += transfer(row - 1);
-        latest += gap[row];
+        latest += costs_.transfer[row - 1];
+        latest += costs_.gap[row];
         time[row] = latest;
         if (order)
             order->push_back(row);
-    }
+    });
 }
 
 double Sweep::segment(size_t segment, std::vector<int64_t> *order)
 {
     segment_ = static_cast<int64_t>(segment);
-    if (kept_) {
-        in_order(segment, order, [this](int64_t row) { return costs_.transfer[row]; });
+    if (tape_) {
+        in_order(segment, order);
         return arrivals_.last_at_end(segment).time;
     }
     for (size_t rank = 0; rank < program_.ranks(); rank++) {
@@ -90,13 +93,6 @@ double Sweep::segment(size_t segment, std::vector<int64_t> *order)
     }
     for (size_t rank = 0; rank < program_.ranks(); rank++)
         run(static_cast<uint32_t>(rank), program_.cut_row(segment + 1, rank), order);
-    return arrivals_.last_at_end(segment).time;
-}
-
-double Sweep::segment_without(size_t segment, const int32_t *codes, int32_t code)
-{
-    segment_ = static_cast<int64_t>(segment);
-    in_order(segment, nullptr, [&](int64_t row) { return codes[row] == code ? 0.0 : costs_.transfer[row]; });
     return arrivals_.last_at_end(segment).time;
 }
 

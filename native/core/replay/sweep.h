@@ -2,7 +2,7 @@
 // order that this gives is the same whatever anything takes: once the program keeps it, rows are taken in that order.
 #pragma once
 
-#include "replay/program.h"
+#include "replay/tape.h"
 
 #include <limits>
 
@@ -35,6 +35,9 @@ public:
     // In the room of what stands before each row, which is read before the row is arrived at.
     Arrivals(const ReplayProgram &program, std::vector<double> &&gaps);
 
+    // Notes when the rows of a window are arrived at, which needs no hubs.
+    void note(const Window &window, const double *times) { window.give(times, time_.data()); }
+
     // The latest arrival that a row inside its segment needs, its own included, once the segment has been replayed.
     Latest need(int64_t row) const;
     // The last of all ranks to come to the end of a segment; of several the first.
@@ -64,9 +67,6 @@ public:
     // all that it depends on. Throws ReplayError where ranks wait for each other in a circle.
     double segment(size_t segment, std::vector<int64_t> *order = nullptr);
 
-    // The same, in the order that the program keeps, where rows of a code have no transfer.
-    double segment_without(size_t segment, const int32_t *codes, int32_t code);
-
 private:
     struct Runner {
         int64_t next;  // row that it has not come to yet
@@ -77,7 +77,8 @@ private:
         bool is_running;
     };
 
-    template <class Transfer> void in_order(size_t segment, std::vector<int64_t> *order, const Transfer &transfer);
+    void in_order(size_t segment, std::vector<int64_t> *order);
+    void enter(size_t window);
     double last_need(int64_t row, double latest);
     void settle(int64_t hub);
     void run(uint32_t rank, int64_t until, std::vector<int64_t> *order);
@@ -90,13 +91,12 @@ private:
     const ReplayProgram &program_;
     const Costs &costs_;
     Arrivals &arrivals_;
-    const std::shared_ptr<const ReplayProgram::Order> kept_;
+    const std::shared_ptr<const Tape> tape_;
+    size_t entered_ = SIZE_MAX;  // window of the tape
+    std::vector<int64_t> rows_;  // of that window, by place
     std::vector<Runner> runners_;
     std::vector<uint32_t> waiting_; // ranks that run, each for the one before it
     int64_t segment_ = 0;
 };
-
-// About this many rows are a thread's next piece of work.
-size_t segments_at_once(const ReplayProgram &program);
 
 } // namespace perfscope

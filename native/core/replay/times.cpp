@@ -3,6 +3,8 @@
 #include "parallel.h"
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <utility>
 
 namespace perfscope {
@@ -16,6 +18,17 @@ void for_segments(const ReplayProgram &program, size_t at_once, unsigned threads
     const size_t segments = program.segments();
     parallel_for((segments + at_once - 1) / at_once, threads, [&](size_t batch) {
         work(batch * at_once, std::min(segments, (batch + 1) * at_once));
+    });
+}
+
+// Calls work(player, window) for each window of a tape, once; players are used again.
+template <class Work>
+void for_hands(const ReplayProgram &program, const Tape &tape, unsigned threads, const Work &work)
+{
+    SharedHands<TapePlayer> players;
+    parallel_for(tape.windows(), threads, [&](size_t window) {
+        players.with([&] { return std::make_unique<TapePlayer>(program, tape); },
+                     [&](TapePlayer &player) { work(player, window); });
     });
 }
 
@@ -42,27 +55,57 @@ std::vector<double> lengths_of_cuts(const ReplayProgram &program, const Costs &c
     return lengths;
 }
 
+// In the order that the program keeps; `take` gets the hands of a thread with each window once it has been replayed.
+template <class Gaps, class Take>
+std::vector<double> play(const ReplayProgram &program, const Tape &tape, const Gaps &gaps, const double *transfer,
+                         unsigned threads, const Take &take)
+{
+    std::vector<double> lengths(program.segments());
+    for_hands(program, tape, threads, [&](TapePlayer &player, size_t window) {
+        player.enter(window, gaps, transfer);
+        player.play(lengths.data() + player.window().first());
+        take(player);
+    });
+    return lengths;
+}
+
+// Runs each rank until it needs somebody, and keeps the order of the rows that this gives.
+std::vector<double> find_order(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals, unsigned threads)
+{
+    std::vector<double> lengths(program.segments());
+    TapeWriter writer(program);
+    parallel_for(writer.made().windows(), threads, [&](size_t number) {
+        Window window(program);
+        writer.made().enter(window, number);
+        Sweep sweep(program, costs, arrivals);
+        std::vector<int64_t> order;
+        for (size_t segment = window.first(); segment < window.behind(); segment++) {
+            lengths[segment] = sweep.segment(segment, &order);
+            writer.write(window, segment, order);
+            order.clear();
+        }
+    });
+    program.keep(writer.done());
+    return lengths;
+}
+
 } // namespace
 
 std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals,
                                     unsigned threads)
 {
+    const std::shared_ptr<const Tape> tape = program.tape();
+    if (tape && program.hub_count() == 0)
+        return play(program, *tape, GapColumn{costs.gap}, costs.transfer, threads,
+                    [&](const TapePlayer &player) { arrivals.note(player.window(), player.times()); });
+    if (!tape && Tape::can_hold(program))
+        return find_order(program, costs, arrivals, threads);
     std::vector<double> lengths(program.segments());
-    const bool is_new = program.can_keep_order() && !program.order();
-    ReplayProgram::Order found(is_new ? program.rows() - program.ranks() : 0);
     for_segments(program, segments_at_once(program), threads, [&](size_t first, size_t end) {
         Sweep sweep(program, costs, arrivals);
-        std::vector<int64_t> order;
-        uint32_t *place = is_new ? found.data() + program.place_in_order(first) : nullptr;
-        for (size_t segment = first; segment < end; segment++) {
-            lengths[segment] = sweep.segment(segment, is_new ? &order : nullptr);
-            for (const int64_t row : order)
-                *place++ = program.ordered(row);
-            order.clear();
-        }
+        for (size_t segment = first; segment < end; segment++)
+            lengths[segment] = sweep.segment(segment);
     });
-    if (is_new)
-        program.keep_order(std::move(found));
     return lengths;
 }
 
@@ -70,16 +113,22 @@ std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &c
 {
     if (program.has_only_cuts())
         return lengths_of_cuts(program, costs, threads);
+    if (const std::shared_ptr<const Tape> tape = program.tape())
+        return play(program, *tape, GapColumn{costs.gap}, costs.transfer, threads, [](const TapePlayer &) {});
     Arrivals arrivals(program);
     return replay_arrivals(program, costs, arrivals, threads);
 }
 
-std::vector<double> segment_lengths(const ReplayProgram &program, std::vector<double> &&gaps, const double *transfer,
-                                    unsigned threads)
+std::vector<double> segment_lengths(const ReplayProgram &program, const PiecesOfWork &work, const PiecesOfWork &fixed,
+                                    const double *transfer, unsigned threads)
 {
-    if (program.has_only_cuts())
-        return lengths_of_cuts(program, {gaps.data(), transfer}, threads);
-    Arrivals arrivals(program, std::move(gaps));
+    const std::shared_ptr<const Tape> tape = program.has_only_cuts() ? nullptr : program.tape();
+    if (tape && GapsOfPieces::is_worth_it(work, fixed, program.ranks(), tape->windows()))
+        return play(program, *tape, GapsOfPieces(work, fixed), transfer, threads, [](const TapePlayer &) {});
+    std::vector<double> gaps = gaps_of(work, fixed, program.rows());
+    if (tape || program.has_only_cuts())
+        return segment_lengths(program, {gaps.data(), transfer}, threads);
+    Arrivals arrivals(program, std::move(gaps)); // nobody needs them any more: the arrivals take their room
     return replay_arrivals(program, {arrivals.data(), transfer}, arrivals, threads);
 }
 
@@ -88,13 +137,15 @@ std::vector<double> lengths_without(const ReplayProgram &program, const Costs &c
 {
     const size_t segments = program.segments();
     std::vector<double> lengths(codes.size() * segments);
-    if (program.order() && program.hub_count() == 0 && !program.has_only_cuts()) {
-        Arrivals arrivals(program);
-        for_segments(program, segments_at_once(program), threads, [&](size_t first, size_t end) {
-            Sweep sweep(program, costs, arrivals);
+    if (const std::shared_ptr<const Tape> tape = program.tape(); tape && !program.has_only_cuts()) {
+        for_hands(program, *tape, threads, [&](TapePlayer &player, size_t number) {
+            player.enter(number, GapColumn{costs.gap}, costs.transfer);
+            std::vector<int32_t> own(player.window().rows());
+            player.window().take(codes_of_rows, own.data());
             for (size_t place = 0; place < codes.size(); place++)
-                for (size_t segment = first; segment < end; segment++)
-                    lengths[place * segments + segment] = sweep.segment_without(segment, codes_of_rows, codes[place]);
+                player.play(lengths.data() + place * segments + player.window().first(), [&, code = codes[place]](size_t row, double ns) {
+                    return own[row] == code ? 0.0 : ns;
+                });
         });
         return lengths;
     }
@@ -113,7 +164,7 @@ void check_order(const ReplayProgram &program, unsigned threads)
     if (program.has_only_cuts())
         return;
     const std::vector<double> nothing(program.rows());
-    segment_lengths(program, std::vector<double>(program.rows()), nothing.data(), threads);
+    segment_lengths(program, {nothing.data(), nothing.data()}, threads);
 }
 
 std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int32_t *units, size_t count,
@@ -121,18 +172,14 @@ std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &cos
 {
     Arrivals arrivals(program);
     const std::vector<double> lengths = replay_arrivals(program, costs, arrivals, threads);
-    std::vector<double> last(count);
-    double start = 0.0;
-    for (size_t segment = 0; segment < program.segments(); segment++) {
-        for (size_t rank = 0; rank < program.ranks(); rank++) {
-            const int64_t closing = program.cut_row(segment + 1, rank);
-            for (int64_t row = program.cut_row(segment, rank) + 1; row <= closing; row++) {
-                double &own = last[static_cast<size_t>(units[row])];
-                own = std::max(own, start + arrivals[row]);
-            }
+    std::vector<double> last(count), starts(program.segments());
+    std::partial_sum(lengths.begin(), lengths.end() - 1, starts.begin() + 1);
+    const auto rows = static_cast<int64_t>(program.rows());
+    for (int64_t row = 0; row < rows; row++)
+        if (const int64_t segment = program.segment_of(row); segment >= 0) {
+            double &own = last[static_cast<size_t>(units[row])];
+            own = std::max(own, starts[static_cast<size_t>(segment)] + arrivals[row]);
         }
-        start += lengths[segment];
-    }
     return last;
 }
 

@@ -1,6 +1,7 @@
 // When everything in a program happens, for given work and transfer times.
 #pragma once
 
+#include "replay/row_work.h"
 #include "replay/sweep.h"
 
 namespace perfscope {
@@ -13,9 +14,9 @@ std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &c
 // The lengths alone.
 std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &costs, unsigned threads);
 
-// The same for gaps that nobody needs any more: the arrivals take their room.
-std::vector<double> segment_lengths(const ReplayProgram &program, std::vector<double> &&gaps, const double *transfer,
-                                    unsigned threads);
+// The same for work before the rows, and what comes before some beside it.
+std::vector<double> segment_lengths(const ReplayProgram &program, const PiecesOfWork &work, const PiecesOfWork &fixed,
+                                    const double *transfer, unsigned threads);
 
 // The lengths where rows of a code have no transfer: those of all segments for the first of some codes, and so on. All
 // codes are answered for some segments before the next ones are looked at.

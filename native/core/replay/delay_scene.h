@@ -1,0 +1,51 @@
+// The segments of a run whose waits are explained: as they stand in the run, or window by window in copies of all that
+// is known of their rows, which lie far apart where there are many ranks.
+#pragma once
+
+#include "replay/delay_cost.h"
+#include "replay/tape.h"
+
+#include <optional>
+
+namespace perfscope {
+
+// What is known of a run, or of a window of it.
+struct DelayRun {
+    const ReplayProgram *program;
+    Costs costs;
+    Pieces pieces;
+    Waiting waiting;
+};
+
+// A window as a run of its own.
+class DelayWindow {
+public:
+    DelayWindow(const DelayRun &whole, const Tape &tape)
+        : whole_(whole), tape_(tape), player_(*whole.program, tape), waiting_(whole.waiting)
+    {
+    }
+
+    // Goes to a window, and replays it.
+    void enter(size_t number);
+    size_t first() const { return player_.window().first(); }
+
+    DelayRun run() const;
+    Arrivals arrivals() const;
+
+private:
+    void take_cuts();
+    void take_needs(size_t number);
+    void take_pieces();
+
+    const DelayRun &whole_;
+    const Tape &tape_;
+    TapePlayer player_;
+    Waiting waiting_;
+    std::vector<double> lengths_;
+    std::vector<int64_t> cut_rows_, piece_starts_;
+    std::vector<int32_t> need_starts_, needs_, tags_, units_;
+    std::vector<double> ns_, measured_;
+    std::optional<ReplayProgram> program_;
+};
+
+} // namespace perfscope
