@@ -1,14 +1,21 @@
 """Which stacks, seen in training work, show something else than training."""
 
+import sys
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_rules import is_of_arrays
+from perfscope.attribution.activity_rules import is_of_arrays, module_of
 from perfscope.attribution.ledger import INDEX
-from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file
+from perfscope.attribution.stack_rules import (
+    BUILT_IN,
+    NATIVE_FILES,
+    SYSTEM_CALL,
+    is_user_file,
+)
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.waited_for import LOCKS, waited_for
 from perfscope.judging import ALONE, MAIN
@@ -51,6 +58,8 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     training = set(TRAINING_ACTIVITIES)
     if not any(frame.file in NATIVE_FILES for frame in trace.frames):
         # what a line of the user's had called is not recorded: it may all be numeric work
+        training.add(Activity.INTERPRETER)
+    elif _is_of_python(trace, activity, timelines):
         training.add(Activity.INTERPRETER)
     # ranks that all sleep most of the time simulate their work; who waits for its own workers has
     # it done
@@ -98,6 +107,47 @@ def _wanted_by_workers(rank: Rank) -> int:
 def _wanted_by_others(rank: Rank) -> int:
     """Nanoseconds in which threads beside the main one ran or waited for a CPU."""
     return sum(one.cpu_ns + one.queue_delay_ns for one in rank.threads if one.tid != rank.main_tid)
+
+
+def _is_of_python(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> bool:
+    """Whether plain Python is what the program does, and nothing that is slow beside its work.
+
+    So it is where libraries of arrays take next to nothing of it, devices as well, and no line of
+    the program most of it: a line that goes through all elements of something, again and again, can
+    be changed, and of a simulation or a search each line is needed.
+    """
+    by_stack = np.zeros(len(trace.stacks))
+    for timeline in timelines:
+        known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
+        np.add.at(by_stack, timeline.stacks[known], timeline.lengths[known])
+    python = activity == ACTIVITIES.index(Activity.INTERPRETER)
+    computes = activity == ACTIVITIES.index(Activity.NUMERIC)
+    for place in np.flatnonzero(computes & (by_stack > 0)).tolist():
+        computes[place] = not _is_of_numbers(trace, trace.stacks[place])
+    computes |= activity == ACTIVITIES.index(Activity.DEVICE_WAIT)
+    numbers = activity == ACTIVITIES.index(Activity.NUMERIC)
+    arrays_ns, python_ns = by_stack[computes].sum(), by_stack[python | (numbers & ~computes)].sum()
+    if python_ns <= ALONE * (arrays_ns + python_ns):
+        return False
+    lines: defaultdict[tuple[object, int], float] = defaultdict(float)
+    for place in np.flatnonzero(python & (by_stack > 0)).tolist():
+        frames = (trace.frames[one] for one in reversed(trace.stacks[place]))
+        own = next((one for one in frames if is_user_file(one.file)), None)
+        if own is not None:
+            lines[own.key, own.line] += by_stack[place]
+    most = max(lines.values(), default=0.0)
+    return bool(most <= MAIN * by_stack[python].sum())
+
+
+def _is_of_numbers(trace: Trace, stack: Sequence[int]) -> bool:
+    """Whether a stack is in Python's own library, which computes with one number at a time."""
+    leaf = next(
+        (one for place in reversed(stack) if (one := trace.frames[place]).file != SYSTEM_CALL), None
+    )
+    if leaf is None:
+        return False
+    module = leaf.function if leaf.file == BUILT_IN else module_of(leaf.file)
+    return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:

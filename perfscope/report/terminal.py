@@ -77,6 +77,7 @@ PLAIN = str.maketrans(
         "×": "x",
     }
 )
+FEW_STEPS = 10  # inferred ones that may be something else that repeats
 HOLD = "\ue000"
 """Stands for a space at which no line ends; what a text holds of it was spelled out before."""
 
@@ -190,11 +191,18 @@ def _print_run(result: Analysis, console: Console) -> None:
     if (rate := run.throughput.samples_per_s.value) is not None:
         parts.append(f"{rate:,.0f} samples/s{_of_which_steps(run)}")
     if (step := run.throughput.step_s_median.value) is not None:
-        inferred = (
-            "" if run.throughput.step_source in TOLD_STEPS else ", inferred from what repeats"
-        )
-        parts.append(f"step {format_seconds(step)} (median{inferred})")
+        parts.append(f"step {format_seconds(step)} ({_of_steps(run)})")
     line(console, ", ".join(parts))
+
+
+def _of_steps(run: Run) -> str:
+    """What the time of a step is, and how it is known; few may be turns of an outer loop."""
+    count = run.throughput.steps
+    if run.throughput.step_source in TOLD_STEPS:
+        return "median"
+    if count >= FEW_STEPS:
+        return "median, inferred from what repeats"
+    return f"median of {count}, inferred from what repeats; an inner loop may be the steps"
 
 
 def _of_which_steps(run: Run) -> str:

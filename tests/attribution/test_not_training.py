@@ -125,3 +125,40 @@ def test_a_library_that_its_own_threads_compute_for_waits_for_no_lock(
         rank.process_sample(at_s, cpu_s=(0.4 + busy_s / 10.0) * at_s)
     told = not_training(builder.build(), ()).tolist()
     assert told[0] == (ACTIVITIES.index(Activity.LOCK) if is_lock else -1)
+
+
+def is_python_lost(
+    *, lines: int = 4, most: float = 0.0, arrays: float = 0.0, wait: float = 0.0
+) -> bool:
+    """Whether plain Python is a loss to a rank whose 1000 samples show so many lines of it.
+
+    One line has more than the others, and arrays or waiting for a device take a part of the time.
+    """
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0)
+    heap = ("_heapq.heappop", "<built-in>", 0)
+    number = ("math.log", "<built-in>", 0)
+    for tick in range(1000):
+        line = 60 if tick % 100 < 100 * most else 61 + tick % lines
+        stack = [("day", "/home/me/queue.py", line), (heap if tick % 3 else number)]
+        if tick % 10 < 10 * arrays:
+            stack = [DIFFUSE, TENSOR]
+        elif tick % 10 < 10 * (arrays + wait):
+            stack = [DIFFUSE, ("torch.cuda.synchronize", "<built-in>", 0)]
+        rank.stack(0.01 * tick + 0.005, stack)
+    results = compute(builder.build())
+    assert results.not_training is not None
+    return ACTIVITIES.index(Activity.INTERPRETER) in results.not_training
+
+
+def test_a_program_that_is_plain_python_is_not_slowed_by_it() -> None:
+    """Events of a simulation, for example: no line takes most, and no array is computed with."""
+    assert not is_python_lost(lines=4)
+    assert not is_python_lost(lines=4, arrays=0.1)
+
+
+def test_plain_python_beside_arrays_or_at_one_line_is_lost() -> None:
+    assert is_python_lost(arrays=0.3)
+    assert is_python_lost(wait=0.3)  # for a device
+    assert is_python_lost(most=0.6)
+    assert is_python_lost(lines=1)

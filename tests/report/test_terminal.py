@@ -219,3 +219,19 @@ def test_efficiencies_of_a_busy_host_say_so() -> None:
     assert said in shown(document)
     document["metrics"]["communication_efficiency"] = low | {"value": 0.99}
     assert said not in shown(document)
+
+
+@pytest.mark.parametrize(
+    ("count", "source", "told"),
+    [
+        (5, "collectives", "(median of 5, inferred from what repeats; an inner loop may be"),
+        (200, "collectives", "(median, inferred from what repeats)"),
+        (5, "marker", "(median)"),
+    ],
+)
+def test_of_few_steps_that_were_inferred_their_number_is_told(
+    count: int, source: str, told: str
+) -> None:
+    document = sample_document.two_ranks_evaluation()
+    document["run"]["throughput"].update(steps=count, step_source=source)
+    assert told in " ".join(shown(document, width=200).split())
