@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TypedDict
 
 import numpy as np
@@ -65,10 +66,18 @@ def apply_edits(
     `levelable` may be kept from question to question, and counts for the work that it is of.
     """
     work = program.work if to is None else to
-    for edit in edits:
-        known = levelable if levelable is not None and levelable.work is work else Levelable(work)
-        work = _apply(program, work, edit, known)
+    for is_sampled, some in groupby(edits, key=_is_sampled):
+        if is_sampled:
+            work = _without_seen(program, work, list(some))
+            continue
+        for edit in some:
+            work = _edited(program, work, edit, levelable)
     return work
+
+
+def _edited(program: Program, work: Work, edit: Edit, levelable: Levelable | None) -> Work:
+    known = levelable if levelable is not None and levelable.work is work else Levelable(work)
+    return _apply(program, work, edit, known)
 
 
 def by_segment(program: Program, work: Work) -> Floats:
@@ -95,9 +104,6 @@ def _scaled(program: Program, work: Work, edit: Edit) -> Work:
     elif edit.keep_every is not None:
         chosen = _chosen(program, work, edit)
         ns = np.where(chosen, work.ns * _kept(program, work, edit, chosen), work.ns)
-    elif edit.function is not None or edit.activity is not None:
-        share = _seen_share(program, work, _chosen(program, work, edit))
-        ns = work.ns * (1.0 - share * (1.0 - factor))
     elif factor == 1.0:
         return work
     elif edit.until_ns is not None:
@@ -120,22 +126,40 @@ def _turned(program: Program, work: Work, edit: Edit) -> Floats:
     return result
 
 
-def _seen_share(program: Program, work: Work, chosen: Bools) -> Floats:
-    """The share of each piece that is what was chosen by samples, shape (pieces,).
+def _is_sampled(edit: Edit) -> bool:
+    """Whether an edit scales what samples tell: that of a function, or of an activity."""
+    is_scaled = edit.level is None and edit.keep_every is None and not edit.keeps_workers
+    return is_scaled and (edit.function is not None or edit.activity is not None)
+
+
+def tells_apart(before: Sequence[Edit], edits: Sequence[Edit]) -> bool:
+    """Whether what edits do to work after others is what both together do to the work before.
+
+    It is not where both are of what samples tell of the same pieces.
+    """
+    return not (before and edits and _is_sampled(before[-1]) and _is_sampled(edits[0]))
+
+
+def _without_seen(program: Program, work: Work, edits: Sequence[Edit]) -> Work:
+    """The work after edits of what samples tell, all of which are about the same pieces.
 
     A sample speaks for all of a short piece, and for others like it. What is seen in a third of the
     pieces of a kind is a third of each: which one it was in is chance. Pieces are alike that are
-    of the same rank, account, phase and kind of segment, before calls with about as much work.
+    of the same rank, account, phase and kind of segment, before calls with about as much work. What
+    several edits take of a kind is what they take of its pieces as the samples tell them.
     """
+    after = work.ns.copy()
+    for edit in edits:
+        after[_chosen(program, work, edit)] *= 0.0 if edit.background else edit.factor
     spent = program.before_rows(work, work.ns)
     size = np.log2(np.maximum(spent[work.row], 1.0)).astype(np.int64)
     kind = program.segment_kind[program.row_segment[work.row]]
     phase = np.full(len(work.row), -1, np.int64)
     phase[: len(program.phase)] = program.phase
     alike = dense(program.row_rank[work.row], work.account, phase, kind, size)
-    whole = np.bincount(alike, work.ns)
-    seen = np.bincount(alike, work.ns * chosen)
-    return np.divide(seen, whole, out=np.zeros_like(seen), where=whole > 0)[alike]
+    whole, left = np.bincount(alike, work.ns), np.bincount(alike, after)
+    share = np.divide(left, whole, out=np.ones_like(left), where=whole > 0)
+    return replace(work, ns=work.ns * share[alike])
 
 
 def _kept(program: Program, work: Work, edit: Edit, chosen: Bools) -> Floats:

@@ -37,6 +37,7 @@ from perfscope.replay.edits import (
     are_times_unknown,
     background_end_ns,
     by_segment,
+    tells_apart,
 )
 from perfscope.replay.extract import NotReplayableError, extract
 from perfscope.replay.measured import MeasuredWaits, measured_waits
@@ -272,7 +273,7 @@ class SegmentReplay:
             program, first = together.program, together.first
             costs = together.costs if is_scaled else None
             del together
-        if program is self._program:
+        if program is self._program and tells_apart(edits[: len(edits) - len(left)], left):
             work = apply_edits(program, left, to=done, levelable=levelable)
         else:
             work = apply_edits(program, edits)

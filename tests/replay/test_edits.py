@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.replay.edits import apply_edits
+from perfscope.replay.functions import Functions
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import NOTHING_FIXED, Needs, Program, Work
-from perfscope.schema.enums import Account
+from perfscope.schema.enums import Account, Activity
 
 TRAINING = INDEX[Account.TRAINING]
 EVALUATION = INDEX[Account.EVALUATION]
@@ -177,3 +178,18 @@ def test_without_beginnings_nothing_is_before_a_moment() -> None:
     made = program([[10, 20]])
     work = apply_edits(made, [Edit(until_ns=(100, 100))])
     assert by_segment(made, work) == [[10.0, 20.0]]
+
+
+@given(st.integers(2, 6))
+def test_activities_that_are_all_of_the_work_leave_nothing_of_it(kinds: int) -> None:
+    """Each of them is seen in one of so many pieces, and each piece is the work before a call."""
+    made = program([[60.0]] * kinds)
+    functions = Functions(
+        names=(), of_piece=np.full(kinds, -1, np.int32), activity=np.arange(kinds, dtype=np.int8)
+    )
+    made = replace(made, functions=functions)
+    edits = [Edit(activity=kind) for kind in list(Activity)[:kinds]]
+    assert apply_edits(made, edits).ns.sum() == 0
+    half = [replace(edit, factor=0.5) for edit in edits]
+    assert np.allclose(apply_edits(made, half).ns, 30.0)
+    assert np.allclose(apply_edits(made, edits[:1]).ns, 60.0 * (1 - 1 / kinds))

@@ -53,14 +53,17 @@ def test_what_is_written_once_at_the_end_is_told() -> None:
     assert "once" in found.title
     assert found.actions == (AT_ONCE,)
     assert found.gain_basis is Basis.UPPER_BOUND
-    assert found.gain_s == pytest.approx(4.0, rel=0.3)
+    assert found.gain_s == pytest.approx(4.0, rel=0.01)
     assert not loud(written(end_s=0.2))
 
 
 def test_two_activities_at_a_line_are_worth_a_word_together() -> None:
-    """Of the 2.5 % that each of them takes of the run nothing is told by itself."""
-    (found,) = loud(written(step_s=0.026))
-    assert found.gain_s == pytest.approx(STEPS * 0.026, rel=0.3)
+    """Of the 2 to 3 % that each of them takes of the run nothing is told by itself.
+
+    The first sample of a step speaks for 5 ms before it as well.
+    """
+    (found,) = loud(written(step_s=0.02))
+    assert found.gain_s == pytest.approx(STEPS * 0.025, rel=0.01)
     assert "once" not in found.title
 
 
@@ -72,5 +75,5 @@ def test_what_is_made_and_written_in_each_step_is_one_finding() -> None:
     """Each of the two would be a finding by itself, of the same calls."""
     findings = written(step_s=0.2)
     (found,) = loud(findings)
-    assert found.gain_s == pytest.approx(STEPS * 0.2, rel=0.3)
+    assert found.gain_s == pytest.approx(STEPS * 0.2, rel=0.05)
     assert found.actions == (AT_ONCE,)
