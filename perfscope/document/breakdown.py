@@ -55,7 +55,7 @@ def breakdown(
     if run_s <= 0 or not ranks or results.trace.format.is_report:
         return ()
     means = mean_spent_s(results)
-    losses = _inside(lost, means, run_s=run_s, ranks=ranks)
+    losses = lost_in_accounts(results, lost)
     parts = [
         part
         for one, seconds in means.items()
@@ -84,7 +84,7 @@ def breakdown(
 
 
 @dataclass(frozen=True)
-class _Loss:
+class LostInAccount:
     """What was lost in an account, mean of the ranks."""
 
     label: str
@@ -98,15 +98,21 @@ class _Loss:
         """Whether it stands for losses that have no row of their own."""
         return self.smaller > 0
 
-    def with_another(self, seconds: float) -> "_Loss":
+    def with_another(self, seconds: float) -> "LostInAccount":
         """The same with one more loss in it, which makes it so many seconds."""
         number = self.smaller + 1
-        return _Loss(f"{number} {SMALLER}", SMALLER_MEANING, seconds, SMALLER_CAUSE, number)
+        return LostInAccount(f"{number} {SMALLER}", SMALLER_MEANING, seconds, SMALLER_CAUSE, number)
+
+
+def lost_in_accounts(results: Results, lost: Losses) -> dict[Account, list[LostInAccount]]:
+    """What was lost in each account of work that has a row of its own, and what has none."""
+    means, ranks = mean_spent_s(results), len(results.trace.ranks)
+    return _inside(lost, means, run_s=results.run_s, ranks=ranks) if ranks else {}
 
 
 def _inside(
     lost: Losses, means: Mapping[Account, float], *, run_s: float, ranks: int
-) -> dict[Account, list[_Loss]]:
+) -> dict[Account, list[LostInAccount]]:
     """What was lost in each account of work, most first; small losses together, as the last.
 
     What held work up is known of all work. Each account has as much of it as it has of the time
@@ -114,7 +120,7 @@ def _inside(
     """
     left_s = _left_s(lost, means, ranks)
     all_left_s = sum(left_s.values())
-    found: dict[Account, dict[str | None, _Loss]] = {one: {} for one in WORKING}
+    found: dict[Account, dict[str | None, LostInAccount]] = {one: {} for one in WORKING}
     for entry in [one for one in lost.entries if one.own_ns]:
         own_s = in_run_s(entry, entry.own_ns) / ranks
         is_held_up = entry.kind in SLOWED
@@ -134,7 +140,7 @@ def _inside(
                 continue
             cause = SMALLER_CAUSE if is_small else _cause(entry)
             told = inside(entry.label), _meaning(entry)
-            rows[key] = _Loss(*told, part_s, cause, smaller=int(is_small))
+            rows[key] = LostInAccount(*told, part_s, cause, smaller=int(is_small))
     return {
         account: sorted(told.values(), key=lambda one: (one.is_small, -one.seconds))
         for account, told in found.items()
@@ -152,7 +158,7 @@ def _left_s(lost: Losses, means: Mapping[Account, float], ranks: int) -> dict[Ac
 
 
 def _account(
-    account: Account, seconds: float, losses: Sequence[_Loss], run_s: float
+    account: Account, seconds: float, losses: Sequence[LostInAccount], run_s: float
 ) -> list[TimePart]:
     """An account as one part, or as what was work in it and what was lost."""
     if not losses:
@@ -160,13 +166,12 @@ def _account(
     most_s = sum(one.seconds for one in losses)
     scale = min(1.0, seconds / most_s) if most_s else 0.0  # of a thinned run both are estimates
     rest_s = max(seconds - most_s, 0.0)
-    useful = f"{account.label}: useful"
     return [
-        TimePart(account.value, useful, account.meaning, rest_s, rest_s / run_s),
+        TimePart(account.value, useful_label(account), account.meaning, rest_s, rest_s / run_s),
         *(
             TimePart(
                 LOST,
-                f"{account.label}: {one.label}",
+                loss_label(account, one),
                 one.meaning,
                 one.seconds * scale,
                 one.seconds * scale / run_s,
@@ -175,6 +180,16 @@ def _account(
             for one in losses
         ),
     ]
+
+
+def useful_label(account: Account) -> str:
+    """What is called of an account of work of which something was lost what was not."""
+    return f"{account.label}: useful"
+
+
+def loss_label(account: Account, loss: LostInAccount) -> str:
+    """What a loss in an account is called."""
+    return f"{account.label}: {loss.label}"
 
 
 def _meaning(entry: LossEntry) -> str:

@@ -64,7 +64,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         losses=lost,
         phases=measures.phases(results),
         steps=measures.steps(results),
-        timeline=timeline(results),
+        timeline=timeline(results, lost),
         collectives=measures.collectives(results),
         horovod=horovod(results),
         tensors=results.tensors,

@@ -1,12 +1,23 @@
 """What each rank did when: the `timeline` object of analysis.json."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.spots import MOST_SPOTS, Spot, Spots
 from perfscope.attribution.zoom import NOBODY, Cells
+from perfscope.document.breakdown import (
+    LostInAccount,
+    loss_label,
+    lost_in_accounts,
+    useful_label,
+)
 from perfscope.findings.core.finding import place_of
+from perfscope.losses.by_bin import FIRST, Told, loss_levels
 from perfscope.metrics.results import Results
+from perfscope.schema.enums import Account
+from perfscope.schema.losses import Losses
 from perfscope.schema.time import (
     Timeline,
     TimelineAccount,
@@ -21,28 +32,31 @@ MOST_STEPS = 1000
 LETTERS = "abcdefghijklmn"
 """Of the accounts, in the order of the ledger."""
 
+OF_CAUSES = "opqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Of the causes of losses, those of an account after those of the one before it."""
+
 NOBODY_LETTER = "."
 """Of a bin in which the process was not there."""
 
-_CODES = np.frombuffer((LETTERS + NOBODY_LETTER).encode("ascii"), np.uint8)
-assert len(_CODES) == NOBODY + 1
+_CODES = np.frombuffer((LETTERS + NOBODY_LETTER + OF_CAUSES).encode("ascii"), np.uint8)
+assert len(LETTERS) == NOBODY
+assert FIRST == NOBODY + 1
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _NAMES = np.array([*(a + b for a in _ALPHABET for b in _ALPHABET), NOBODY_LETTER * 2])
 """Of spots; the last one is where nothing is known."""
 assert len(_NAMES) == MOST_SPOTS + 1
 
 
-def timeline(results: Results) -> Timeline:
-    """The account of each rank in each bin of the focus of analysis, at several zoom levels."""
+def timeline(results: Results, lost: Losses) -> Timeline:
+    """What each rank did in each bin of the focus of analysis, or lost, at several zoom levels."""
     found, ranks = results.zoom, results.trace.ranks
+    causes = _causes(results, lost)
+    told = [Told(account, None if one.is_small else one.cause) for account, one in causes]
     return Timeline(
         reason=None if found else "no rank left a recording of its time",
         start_s=found.start_ns / NS_PER_S if found else 0.0,
         length_s=found.length_ns / NS_PER_S if found else 0.0,
-        accounts=tuple(
-            TimelineAccount(letter, account.value, account.label)
-            for letter, account in zip(LETTERS, ACCOUNTS, strict=True)
-        ),
+        accounts=_accounts(causes),
         rows=tuple(
             TimelineRow(ranks[row].number, ranks[row].host) for row in (found.rows if found else ())
         ),
@@ -53,10 +67,36 @@ def timeline(results: Results) -> Timeline:
                 bin_s=level.bin_ns / NS_PER_S,
                 rows=tuple(_letters(cells) for cells in level.cells),
             )
-            for level in (found.levels if found else ())
+            for level in loss_levels(results, told)
         ),
         steps=_steps(results),
         behind=_behind(results, results.spots) if results.spots else None,
+    )
+
+
+def _causes(results: Results, lost: Losses) -> list[tuple[Account, LostInAccount]]:
+    """The losses of the accounts that have a color of their own: one of each cause."""
+    found = {
+        (account, one.cause): (account, one)
+        for account, inside in lost_in_accounts(results, lost).items()
+        for one in inside
+    }
+    return [*found.values()][: len(OF_CAUSES)]
+
+
+def _accounts(causes: Sequence[tuple[Account, LostInAccount]]) -> tuple[TimelineAccount, ...]:
+    """What the letters of the rows stand for."""
+    with_losses = {account for account, _ in causes}
+    own = [
+        TimelineAccount(letter, one.value, useful_label(one) if one in with_losses else one.label)
+        for letter, one in zip(LETTERS, ACCOUNTS, strict=True)
+    ]
+    return (
+        *own,
+        *(
+            TimelineAccount(letter, account.value, loss_label(account, one), one.cause)
+            for letter, (account, one) in zip(OF_CAUSES, causes, strict=False)
+        ),
     )
 
 

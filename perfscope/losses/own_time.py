@@ -19,7 +19,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause, cause_of_work
 from perfscope.losses.held_up import held_up, held_up_s
 from perfscope.losses.parts import whole_parts
-from perfscope.losses.places import Places
+from perfscope.losses.places import Functions, Places
 from perfscope.losses.waiting import Cells
 from perfscope.matching.pool import dense
 from perfscope.metrics.results import Results
@@ -43,7 +43,7 @@ def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
     for position, (rank, timeline, held_s) in enumerate(ranks_held):
         training_ns = 0
         for part in timeline.parts():
-            moments = _Moments.of(rank, part, places, told)
+            moments = Moments.of(rank, part, places, told)
             training_ns += moments.training_ns(results.focus)
             for cause, ns in _other_work(results, places, moments):
                 found[cause][position] += ns
@@ -75,7 +75,7 @@ def _by_account(
 
 
 @dataclass(frozen=True)
-class _Moments:
+class Moments:
     """A partition of a rank's life, shape (moments,); activities are such as are no training."""
 
     begin: Ints
@@ -87,8 +87,8 @@ class _Moments:
 
     @classmethod
     def of(
-        cls, rank: Rank, timeline: Timeline, places: Places, told: npt.NDArray[np.int8]
-    ) -> _Moments:
+        cls, rank: Rank, timeline: Timeline, places: Functions, told: npt.NDArray[np.int8]
+    ) -> Moments:
         """Those of a timeline; collections that were measured count for as long as they took."""
         found = activity_timeline(rank, timeline, told)
         account = timeline.accounts[found.segments]
@@ -112,7 +112,7 @@ class _Moments:
 
 
 def _other_work(
-    results: Results, places: Places, moments: _Moments
+    results: Results, places: Places, moments: Moments
 ) -> Iterator[tuple[LossCause, int]]:
     """Work that is no training, by account, phase, function and activity."""
     here = np.flatnonzero(_WORK[moments.account] | (moments.activity >= 0))

@@ -1,7 +1,7 @@
 """In which function of the user's, and at which line, stacks were sampled."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,8 @@ from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.trace.model import Frame, Function
 
 
-class Places:
-    """The functions and lines of the user's that the stacks of a run tell."""
+class Functions:
+    """The functions of the user's that the stacks of a run tell, and what they show of losses."""
 
     def __init__(self, results: Results) -> None:
         frames, labels = results.trace.frames, results.labels
@@ -29,12 +29,6 @@ class Places:
             self._frame = labels.user_frame.astype(np.int64)
         self._not_training = results.not_training
         self._of_frame = np.array(of_frame, np.int64)
-        self._frames, self._trace = frames, results.trace
-        self._waited: dict[LossCause, Counter[int]] = {}
-        self._lines: dict[Function, Counter[int]] = {}
-        self._seen: dict[LossCause, Counter[int]] = {}
-        for timeline in results.timelines:
-            self._add(timeline)
 
     def functions_of(self, stacks: npt.NDArray[np.integer]) -> Ints:
         """The function of each stack, -1 unknown."""
@@ -54,9 +48,26 @@ class Places:
         shown[~IS_TRAINING[accounts]] = -1
         return shown
 
+    def places_of(self, functions: Collection[Function | None]) -> list[int]:
+        """What `functions_of` calls some functions."""
+        return [place for place, name in enumerate(self._names) if name in functions]
+
     def name(self, function: int) -> Function | None:
         """Name and file of a function."""
         return self._names[function] if function >= 0 else None
+
+
+class Places(Functions):
+    """The functions and lines of the user's that the stacks of a run tell."""
+
+    def __init__(self, results: Results) -> None:
+        super().__init__(results)
+        self._frames, self._trace = results.trace.frames, results.trace
+        self._waited: dict[LossCause, Counter[int]] = {}
+        self._lines: dict[Function, Counter[int]] = {}
+        self._seen: dict[LossCause, Counter[int]] = {}
+        for timeline in results.timelines:
+            self._add(timeline)
 
     def see(self, cause: LossCause, stacks: npt.NDArray[np.integer], ns: Ints) -> None:
         """Notes where a cause was seen, and for how long."""

@@ -16,7 +16,7 @@ from perfscope.errors import UsageError
 from perfscope.files import replace_file
 from perfscope.registry import members
 from perfscope.report import formats
-from perfscope.report.palette import lost_rules
+from perfscope.report.palette import Fill, lost_rules, used_fills
 from perfscope.report.sections import ORDER
 from perfscope.report.sections.findings import verdict_word
 from perfscope.report.sections.section import Context, Section
@@ -100,7 +100,11 @@ def build_excerpt(result: Analysis, name: str) -> str:
     body = _body(section, section.context(_visible(result)), environment)
     template = environment.get_template("excerpt.html")
     return template.render(
-        title=page.title, policy=_policy(page), style=Markup(style), section=body
+        title=page.title,
+        policy=_policy(page),
+        style=Markup(style),
+        section=body,
+        fills=_fills([body]),
     )
 
 
@@ -133,6 +137,7 @@ def render(result: Any, sections: Sequence[Section], environment: Environment, p
         script=Markup(page.script),
         generator=f"{page.tool.name} {page.tool.version}".strip() or "perfscope",
         sections=bodies,
+        fills=_fills(bodies),
     )
 
 
@@ -152,6 +157,11 @@ def _body(section: Section, context: Context, environment: Environment) -> Conte
         "later": later,
         "body": "" if absent else Markup(template.render(context)),
     }
+
+
+def _fills(bodies: Sequence[Context]) -> list[Fill]:
+    """The patterns of losses that some sections show."""
+    return used_fills("".join(str(told) for body in bodies for told in body.values()))
 
 
 def _summary(

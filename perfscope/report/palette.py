@@ -45,3 +45,8 @@ def lost_rules() -> str:
     return "".join(
         f".f-{one.role} {{ fill: url(#p-{one.role}); }}\n" for one in LOST_FILLS.values()
     )
+
+
+def used_fills(html: str) -> list[Fill]:
+    """The patterns of losses that something shows."""
+    return [one for one in LOST_FILLS.values() if f'f-{one.role}"' in html]

@@ -13,6 +13,7 @@ from perfscope.report.views import Shown
 from perfscope.structures import dataclass
 
 ROW = 24.0
+HIGH_ROW = 44.0  # of a row that shows shares
 MOST_HEIGHT = 416.0  # of all rows
 LABEL_ROOM = 13.0
 LONGEST_LABEL = 22
@@ -36,6 +37,7 @@ class Row:
     label: str
     cells: str
     shares: Mapping[str, float]
+    columns: Sequence[Mapping[str, float]] = ()  # shares in equal parts of the time
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def timeline_picture(
     The last bin may end behind the axis; letters without an account are not drawn. `label` is the
     text alternative.
     """
-    pitch = min(ROW, MOST_HEIGHT / max(len(rows), 1))
+    is_stacked = any(row.columns for row in rows)
+    pitch = min(HIGH_ROW if is_stacked else ROW, MOST_HEIGHT / max(len(rows), 1))
     every = math.ceil(LABEL_ROOM / pitch)
     letters = min(max((len(row.label) for row in rows), default=0), LONGEST_LABEL)
     left = 14.0 + _LETTER * letters
@@ -75,13 +78,16 @@ def timeline_picture(
                 _TEXT.format(
                     x=0,
                     y=_short(y + pitch / 2 + 4),
-                    size=12 if pitch == ROW else 11,
+                    size=12 if pitch >= ROW else 11,
                     anchor="",
                     text=shortened(row.label, LONGEST_LABEL),
                 )
             )
         box = (left, y + pitch * 0.1, per_bin, pitch * 0.8)
-        drawn += _row_parts(row, box, left + width, accounts)
+        if row.columns:
+            drawn += _stacked_parts(row, (left, y + pitch * 0.1, width, pitch * 0.8), accounts)
+        else:
+            drawn += _row_parts(row, box, left + width, accounts)
     return Markup(
         '<svg class="chart" role="img" aria-label="{}" viewBox="0 0 {:g} {:g}">{}</svg>'
     ).format(label, WIDTH, bottom + _AXIS, Markup().join(drawn))
@@ -116,8 +122,7 @@ def _row_parts(
         place += length
     return [
         _PART.format(
-            title=f"{row.name}: {accounts[letter].label}, "
-            f"about {whole_percent(row.shares.get(letter, 0.0))} of this time",
+            title=_told(row, letter, accounts),
             role=accounts[letter].role,
             path="".join(
                 f"M{_short(a)} {_short(top)}H{_short(b)}v{_short(height)}H{_short(a)}z"
@@ -126,6 +131,46 @@ def _row_parts(
         )
         for letter, ends in pieces.items()
     ]
+
+
+def _stacked_parts(
+    row: Row, box: tuple[float, float, float, float], accounts: dict[str, Shown]
+) -> list[Markup]:
+    """The pieces of one row, in each column as high as their shares, from the bottom up."""
+    left, top, width, height = box
+    wide = width / len(row.columns)
+    pieces: dict[str, list[str]] = {letter: [] for letter in accounts}
+    for place, shares in enumerate(row.columns):
+        y = top + height
+        for letter in stacked(accounts):
+            if high := height * shares.get(letter, 0.0):
+                y -= high
+                x = left + place * wide
+                pieces[letter].append(
+                    f"M{_short(x)} {_short(y)}h{wide:.2f}v{high:.2f}h-{wide:.2f}z"
+                )
+    return [
+        _PART.format(
+            title=_told(row, letter, accounts), role=accounts[letter].role, path="".join(paths)
+        )
+        for letter, paths in pieces.items()
+        if paths
+    ]
+
+
+def stacked(accounts: Mapping[str, Shown]) -> list[str]:
+    """The letters from the bottom up: work, communication, and losses on top."""
+
+    def place(letter: str) -> int:
+        role = accounts[letter].role
+        return 2 if role.startswith("lost") else int(role.startswith("communication"))
+
+    return sorted(accounts, key=place)
+
+
+def _told(row: Row, letter: str, accounts: Mapping[str, Shown]) -> str:
+    share = whole_percent(row.shares.get(letter, 0.0))
+    return f"{row.name}: {accounts[letter].label}, about {share} of this time"
 
 
 def _short(value: float) -> str:

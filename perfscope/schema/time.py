@@ -121,9 +121,11 @@ class Steps:
 class TimelineAccount:
     """The letter of an account in the rows of the timeline."""
 
-    letter: str  # from `a` on in the order of the ledger
+    letter: str  # from `a` on in the order of the ledger, then the causes of losses
     id: str
     label: str
+    # of what is lost in that account as `breakdown` tells it, its `cause` there; else null
+    cause: str | None = None
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,10 @@ class TimelineLevel:
 
     bins: int  # of a row: at most 256, 2048 and 16384
     bin_s: float  # their width; the last one may end behind the focus
-    # a letter stands for the account that takes most of the bin on the rank's main thread, of equal
-    # ones the first; `.` where most of the bin passed without the rank's process
+    # a letter stands for the account, or the cause of a loss in it, that takes most of the bin on
+    # the rank's main thread, of equal ones the first; `.` where most of the bin passed without the
+    # rank's process. When work was held up, as without a CPU, is not known that well: of bins of
+    # work so many show such a cause as it has of their time
     rows: tuple[str, ...]
 
 

@@ -4,6 +4,7 @@
   "use strict";
   const LEAST_BINS = 16; // of the finest level, in the narrowest window
   const WIDEST_BIN = 8; // pixels; wider bins are drawn from a finer level
+  const COLUMN = 4, LEAST_IN_COLUMN = 8, LEAST_PITCH = 20; // pixels, bins and pixels: where a column shows shares
   const LEAST_PATTERN = 4; // pixels; narrower pieces have no room for a pattern
   const { NOBODY } = timelineWords;
   const STEP_ROOM = 64, LEAST_STEP = 5; // pixels: of a step's label, and between two marks
@@ -27,7 +28,7 @@
   const sums = document.getElementById("timeline-sums");
   const TOP = data.steps.length ? 24 : 6; // the ruler of steps is above the rows
   const rows = data.rows.length;
-  const pitch = rows <= 4 ? 38 : Math.max(Math.min(26, Math.floor(MOST_HEIGHT / rows)), 5);
+  const pitch = rows <= 4 ? 56 : Math.max(Math.min(26, Math.floor(MOST_HEIGHT / rows)), 5);
   const every = Math.ceil(LABEL_ROOM / pitch); // the labels that have room
   let held = null; // the finer levels and what stands behind bins: most of the page, at its end
   const later = () => (held ??= JSON.parse(document.getElementById("timeline-later").content.textContent));
@@ -36,7 +37,8 @@
     return { bin, get cells() { return (cells ??= (texts ?? later().levels[place - 1]).map(decoded)); } };
   });
   const words = timelineWords(data, levels, row => (data.behind ? later().behind[row] : ""));
-  const least = Math.min(data.length, LEAST_BINS * levels[levels.length - 1].bin);
+  const finest = levels[levels.length - 1];
+  const least = Math.min(data.length, LEAST_BINS * finest.bin);
 
   let from = 0, to = data.length; // the edges, in seconds after the start of what is shown
   let cursor = null; // {row, time} that the status line is about
@@ -61,7 +63,8 @@
   const rowAt = y => Math.min(Math.max(Math.floor((y - TOP) / pitch), 0), rows - 1);
   const isWhole = () => document.readyState !== "loading"; // the finer levels are there
   const level = () => isWhole()
-    ? levels.find(one => one.bin * scale() <= WIDEST_BIN) ?? levels[levels.length - 1] : levels[0];
+    ? levels.find(one => one.bin * scale() <= WIDEST_BIN) ?? finest : levels[0];
+  const isShared = () => isWhole() && pitch >= LEAST_PITCH && COLUMN / scale() >= LEAST_IN_COLUMN * finest.bin;
 
   // ---- what to show
 
@@ -152,7 +155,8 @@
     context.font = font();
     drawAxis();
     drawLabels();
-    drawBars(level());
+    if (isShared()) drawShares();
+    else drawBars(level());
     drawSteps();
     drawChosen();
     drawCursor();
@@ -220,17 +224,26 @@
         x = next;
       }
       for (let y = 1; y < bar.height; y += 1) pixels.copyWithin(y * bar.width, 0, bar.width);
-      for (let n = 0; n < wide.length; n += 3) textured(pixels, paint.fills[wide[n]].texture, wide[n + 1], wide[n + 2]);
-      const middle = (TOP + pitch * (row + 0.5)) * ratio;
-      context.putImageData(image, Math.round(left * ratio), Math.round(middle - bar.height / 2));
+      for (let n = 0; n < wide.length; n += 3) paint.textured(pixels, wide[n], wide[n + 1], wide[n + 2], 0, bar.height);
+      put(image, row);
     }
   }
 
-  function textured(pixels, texture, begin, behind) {
-    if (!texture) return;
-    for (let y = 0; y < bar.height; y += 1) {
-      for (let at = y * bar.width + begin, stop = y * bar.width + behind; at < stop; at += 1) pixels[at] = texture[at];
-    }
+  // Zoomed out, a column has each color as high as its share of the finest bins in it.
+  function drawShares() {
+    const { bin, cells } = finest;
+    const image = context.createImageData(bar.width, bar.height);
+    const pixels = new Uint32Array(image.data.buffer);
+    const place = x => Math.min(Math.max(Math.round((from + x / (scale() * ratio)) / bin), 0), cells[0].length);
+    cells.forEach((own, row) => {
+      paint.shares(pixels, own, place, Math.round(COLUMN * ratio));
+      put(image, row);
+    });
+  }
+
+  function put(image, row) {
+    const middle = (TOP + pitch * (row + 0.5)) * ratio;
+    context.putImageData(image, Math.round(left * ratio), Math.round(middle - bar.height / 2));
   }
 
   // Where steps begin: a mark for each that has room, a number for round ones.
@@ -280,19 +293,23 @@
   // ---- in words
 
   function describe() {
-    const { bin, cells } = level();
+    const { cells } = level(), bin = isShared() ? COLUMN / scale() : level().bin;
     shown.textContent = `Shown: ${words.moment(from, bin)} to ${words.moment(to, bin)}, in parts of ${words.length(bin)}`;
     status.textContent = cursor ? under(cursor, bin, cells[cursor.row]) : "Point at a bar to read it.";
     sums.hidden = !chosen;
     sums.textContent = chosen ? words.sums(Math.min(...chosen), Math.max(...chosen), bin) : "";
   }
 
+  // Under the cursor are the neighboring parts that look alike: bins, or columns of one color.
   function under({ row, time }, bin, own) {
-    const here = Math.min(Math.floor(time / bin), own.length - 1);
+    const start = isShared() ? from : 0, most = Math.ceil((isShared() ? to - from : data.length) / bin);
+    const within = place => [start + place * bin, Math.min(start + (place + 1) * bin, data.length)];
+    const here = Math.min(Math.floor((time - start) / bin), most - 1);
+    const isLike = place => isShared() ? words.isAlike(row, within(here), within(place)) : own[place] === own[here];
     let first = here, last = here;
-    while (first > 0 && own[first - 1] === own[here]) first -= 1;
-    while (last < own.length - 1 && own[last + 1] === own[here]) last += 1;
-    const begin = first * bin, finish = Math.min((last + 1) * bin, data.length);
+    while (first > 0 && isLike(first - 1)) first -= 1;
+    while (last < most - 1 && isLike(last + 1)) last += 1;
+    const [begin, finish] = [within(first)[0], within(last)[1]];
     return `${data.rows[row].name} at ${words.moment(time, bin)}${words.step(time)}: ${words.content(row, begin, finish)}, ` +
       `from ${words.moment(begin, bin)} to ${words.moment(finish, bin)} (${words.length(finish - begin)})${words.behind(row, time)}`;
   }
@@ -375,6 +392,6 @@
   const repaint = () => { paint = null; request(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   addEventListener("themechange", repaint);
-  addEventListener("DOMContentLoaded", () => { if (level() !== levels[0]) request(); });
+  addEventListener("DOMContentLoaded", () => { if (isShared() || level() !== levels[0]) request(); });
   request();
 })();

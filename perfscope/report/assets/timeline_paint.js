@@ -5,12 +5,12 @@ const timelinePaint = (data, bar, ratio) => {
   function palette() {
     const style = getComputedStyle(document.documentElement);
     const color = name => style.getPropertyValue(`--${name}`).trim();
-    const fills = data.accounts.map(({ role }) => {
-      const plain = color(role);
+    const fills = data.accounts.map(({ role, shade }) => {
+      const plain = color(shade);
       const source = document.getElementById(`p-${role}`);
-      return { pixel: pixel(plain), texture: source ? textureOf(source, plain) : null };
+      return { pixel: pixel(plain), texture: source?.querySelector("path") ? textureOf(source, plain) : null };
     });
-    return { fills, ink: color("ink"), card: color("card"), track: pixel(color("track")), grid: color("line") };
+    return { fills, textured, shares, ink: color("ink"), card: color("card"), track: pixel(color("track")), grid: color("line") };
   }
 
   // A color of the style sheet (#rrggbb) as the four bytes of a pixel.
@@ -46,5 +46,43 @@ const timelinePaint = (data, bar, ratio) => {
     return new Uint32Array(surface.getImageData(0, 0, bar.width, bar.height).data.buffer);
   }
 
-  return palette();
+  // Losses are on top, below them communication: what is left of a column's height was of use.
+  const kind = ({ role }) => (role.startsWith("lost") ? 2 : role.startsWith("communication") ? 1 : 0);
+  const stacked = data.accounts.map((_, place) => place)
+    .sort((a, b) => kind(data.accounts[a]) - kind(data.accounts[b]) || a - b);
+
+  // A bar in columns of so many pixels, each color as high as its share of the bins there, from the
+  // bottom up; `place` tells the bin at a pixel.
+  function shares(pixels, own, place, wide) {
+    const counts = new Uint32Array(timelineWords.NOBODY + 1);
+    pixels.fill(found.track);
+    for (let x = 0; x < bar.width; x += wide) {
+      const right = Math.min(x + wide, bar.width), first = place(x), last = Math.max(place(right), first + 1);
+      counts.fill(0);
+      for (let at = first; at < last; at += 1) counts[own[at]] += 1;
+      let below = 0;
+      for (const account of stacked) {
+        if (!counts[account]) continue;
+        const bottom = Math.round(bar.height * (1 - below / (last - first)));
+        below += counts[account];
+        const top = Math.round(bar.height * (1 - below / (last - first)));
+        for (let y = top; y < bottom; y += 1) {
+          pixels.fill(found.fills[account].pixel, y * bar.width + x, y * bar.width + right);
+        }
+        textured(pixels, account, x, right, top, bottom);
+      }
+    }
+  }
+
+  // The pattern of an account over its color, where it has one.
+  function textured(pixels, account, begin, behind, top, bottom) {
+    const { texture } = found.fills[account];
+    if (!texture) return;
+    for (let y = top; y < bottom; y += 1) {
+      for (let at = y * bar.width + begin, stop = y * bar.width + behind; at < stop; at += 1) pixels[at] = texture[at];
+    }
+  }
+
+  const found = palette();
+  return found;
 };

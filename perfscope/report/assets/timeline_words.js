@@ -50,6 +50,12 @@ const timelineWords = (data, levels, codes) => {
     return count / all < NEARLY ? `mixed: ${shares(counts)}` : `${name(most)} (over 99\u00a0%)`;
   }
 
+  // Whether two stretches hold one category alone, and the same.
+  function isAlike(row, one, other) {
+    const [mine, others] = [counted(row, ...one), counted(row, ...other)];
+    return mine.size === 1 && others.size === 1 && others.has(mine.keys().next().value);
+  }
+
   // The step that is under way, of the rank whose steps the ruler shows.
   function step(time) {
     const before = data.steps.filter(([, start]) => start <= time);
@@ -97,7 +103,7 @@ const timelineWords = (data, levels, codes) => {
     return found;
   }
 
-  return { number, moment, length, content, step, behind, sums, events };
+  return { number, moment, length, content, isAlike, step, behind, sums, events };
 };
 timelineWords.NOBODY = 255; // of a bin in which the process was not there
 timelineWords.FIRST = 97; // the letter a

@@ -7,13 +7,14 @@ from itertools import zip_longest
 from string import ascii_uppercase
 
 from perfscope.report.formats import percent, seconds
-from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS, Fill
+from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.savings import split_text
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, LossKind
 from perfscope.schema.findings import FindingRow
+from perfscope.schema.losses import LossEntry
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
 from perfscope.units import NS, counted, format_seconds, inside
@@ -60,10 +61,14 @@ def _role(part: TimePart) -> str:
     return part.id if part.id in ACCOUNT_ROLES else "outside"
 
 
-def fills(shown: Sequence[Row]) -> list[Fill]:
-    """The patterns of the losses among some rows."""
-    roles = {row.role for row in shown}
-    return [one for one in LOST_FILLS.values() if one.role in roles]
+def cause_role(entry: LossEntry) -> str:
+    """What colors a cause of lost time, as the parts of the run are colored that it is in."""
+    if entry.kind in IN_CALLS:
+        return IN_CALLS[entry.kind].value
+    if entry.activity is None and entry.account is not None:
+        return entry.account.value
+    cause = entry.kind.value if entry.activity is None else entry.activity.value
+    return LOST_FILLS[cause].role
 
 
 def of_verdict(result: Analysis) -> str:

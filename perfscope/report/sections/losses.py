@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from perfscope import places
 from perfscope.report.formats import percent, seconds
-from perfscope.report.sections.breakdown import work_of_verdict
+from perfscope.report.sections.breakdown import cause_role, work_of_verdict
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
-from perfscope.report.views import Place, place_of
+from perfscope.report.views import Place, Shown, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import NOT_USEFUL, LossEntry, Losses, LossSaving
@@ -88,7 +88,7 @@ def _interval(entry: LossEntry) -> str:
 
 WAITED = Column("Others waited", lambda entry: entry.waiting_ns * NS, seconds)
 COLUMNS = (
-    Column("Cause", "label", kind=Kind.TEXT),
+    Column("Cause", lambda entry: Shown(cause_role(entry), entry.label), kind=Kind.KEYED),
     Column("Lost", lambda entry: entry.ns * NS, seconds),
     Column("Of the window", _share),
     Column("Own time", lambda entry: entry.own_ns * NS, seconds),

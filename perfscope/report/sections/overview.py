@@ -53,7 +53,6 @@ def _context(result: Analysis) -> Context:
         "status": verdict_word(result),
         "tiles": _tiles(result),
         "segments": _segments(spent),
-        "fills": breakdown.fills(spent),
         "accounts": breakdown.table(spent, result.run.recorded_ranks),
         "first": top[0] if has_first else None,
         "others": top[has_first:],

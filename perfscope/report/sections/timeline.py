@@ -4,11 +4,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from perfscope import places
 from perfscope.report.formats import Scale, seconds, time_scale
 from perfscope.report.labels import phase_words
-from perfscope.report.palette import ACCOUNT_ROLES
+from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.sections.causes import phase_labels
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
@@ -16,12 +17,32 @@ from perfscope.report.timeline import Axis, Row, timeline_picture
 from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Place
-from perfscope.schema.time import Timeline, TimelineLevel, TimelineRow, TimelineSpot, TimelineSpots
+from perfscope.schema.enums import LossKind
+from perfscope.schema.time import (
+    SMALLER_CAUSE,
+    Timeline,
+    TimelineAccount,
+    TimelineLevel,
+    TimelineRow,
+    TimelineSpot,
+    TimelineSpots,
+)
 
 NOBODY = "."
-LETTER = re.compile("[a-z]")
+LETTER = re.compile("[a-zA-Z]")
 TWO_LETTERS = re.compile(r"(?:[a-z]{2}|\.\.)*")
 MOST_ROWS = 64
+MOST_STACKED = 20  # rows that are high enough to show shares
+MOST_HIGH_ROWS, MOST_COLUMNS = 4, 96  # of the picture without a script, which the page holds whole
+HELD_UP = {
+    one.value
+    for one in (
+        *(LossKind.OTHER_PROCESSES, LossKind.CPU_WAIT, LossKind.THROTTLED, LossKind.SLOWED_GPU),
+        *(LossKind.INTERPRETER_LOCK, LossKind.PAGE_FAULTS),
+        *(LossKind.REPEATED_WORK, LossKind.SLOW_OPERANDS),
+    )
+}
+"""Causes of which only sums are known, or what part of the work of a function they are."""
 LONGEST_HOST = 14
 
 
@@ -33,24 +54,23 @@ def _context(result: Analysis) -> Context:
     if not levels or not found.length_s > 0:
         return {"reason": found.reason or "no rank left a recording of its time"}
     axis = _axis(found.start_s, found.length_s)
-    used = [accounts[letter] for letter in accounts if _is_used(levels, letter)]
     names = [_name(row) for row in ranks]
     behind = _behind(found.behind, len(ranks))
     labels = _labels(ranks)
-    coarsest, finest = levels[0], levels[-1]
-    shares = [_shares(row) for row in finest.rows]
-    drawn = [Row(*row) for row in zip(names, labels, coarsest.rows, shares, strict=True)]
+    drawn = _drawn(names, labels, levels)
     return {
         "reason": "",
         "from": seconds(axis.start_s),
         "to": seconds(axis.start_s + found.length_s),
         "length": seconds(found.length_s),
         "chart": timeline_picture(
-            "What each rank did over time", drawn, coarsest.bin_s, axis, accounts
+            "What each rank did over time", drawn, levels[0].bin_s, axis, accounts
         ),
-        "used": used,
+        "used": [accounts[letter] for letter in accounts if _is_used(levels, letter)],
+        "is_stacked": len(ranks) <= MOST_STACKED,
+        "is_held_up": any(_is_used(levels, one) for one in _held_up(found)),
         "has_gaps": _is_used(levels, NOBODY),
-        "finest": seconds(finest.bin_s),
+        "finest": seconds(levels[-1].bin_s),
         "rows": len(ranks),
         "left_out": found.ranks_left_out,
         "data": _data(
@@ -68,10 +88,33 @@ def _context(result: Analysis) -> Context:
 def _accounts(found: Timeline) -> dict[str, Shown]:
     """The accounts by letter."""
     return {
-        one.letter: Shown(one.id if one.id in ACCOUNT_ROLES else "untraced", one.label)
+        one.letter: Shown(_role(one), one.label)
         for one in found.accounts
         if LETTER.fullmatch(one.letter)
     }
+
+
+def _drawn(
+    names: Sequence[str], labels: Sequence[str], levels: Sequence[TimelineLevel]
+) -> list[Row]:
+    """The rows of the picture that is there without a script."""
+    told = zip(names, labels, levels[0].rows, levels[-1].rows, strict=True)
+    return [
+        Row(name, label, cells, _shares(fine), _columns(fine, len(names)))
+        for name, label, cells, fine in told
+    ]
+
+
+def _held_up(found: Timeline) -> list[str]:
+    """The letters of causes of which it is not recorded when exactly they held work up."""
+    return [one.letter for one in found.accounts if one.cause in HELD_UP]
+
+
+def _role(one: TimelineAccount) -> str:
+    """What colors it: a loss looks as in the loss account."""
+    if one.cause:
+        return LOST_FILLS.get(one.cause, LOST_FILLS[SMALLER_CAUSE]).role
+    return one.id if one.id in ACCOUNT_ROLES else "untraced"
 
 
 def _levels(levels: Sequence[TimelineLevel], ranks: int, letters: set[str]) -> list[TimelineLevel]:
@@ -123,6 +166,13 @@ def _shares(cells: str) -> dict[str, float]:
     return {letter: count / len(cells) for letter, count in Counter(cells).items()}
 
 
+def _columns(cells: str, rows: int) -> list[dict[str, float]]:
+    """The shares in equal parts of a row, for a picture of few rows."""
+    count = min(MOST_COLUMNS, len(cells)) if rows <= MOST_HIGH_ROWS else 0
+    edges = [place * len(cells) // count for place in range(count + 1)] if count else []
+    return [_shares(cells[first:behind]) for first, behind in pairwise(edges)]
+
+
 def _is_used(levels: Sequence[TimelineLevel], letter: str) -> bool:
     return any(letter in row for level in levels for row in level.rows)
 
@@ -156,6 +206,7 @@ def _data(
     behind: Context | None,
 ) -> str:
     """What the script draws, as JSON text."""
+    shades = {one.role: one.shade for one in LOST_FILLS.values()}
     return json.dumps(
         {
             "start": axis.start_s,
@@ -163,7 +214,12 @@ def _data(
             "unit": axis.scale.unit,
             "factor": axis.scale.factor,
             "accounts": [
-                {"letter": letter, "role": shown.role, "label": shown.label}
+                {
+                    "letter": letter,
+                    "role": shown.role,
+                    "shade": shades.get(shown.role, shown.role),
+                    "label": shown.label,
+                }
                 for letter, shown in accounts.items()
             ],
             "rows": [{"name": name, "label": label} for name, label in ranks],
