@@ -34,6 +34,14 @@ def grouped(key: Ints) -> tuple[Ints, Ints]:
     return order, np.concatenate([[0], behind, [len(key)]])
 
 
+BLOCK = 1 << 16
+
+
+def blocks(rows: int) -> list[slice]:
+    """All rows, some at a time: what is made of their columns stays in a processor's cache."""
+    return [slice(begin, min(begin + BLOCK, rows)) for begin in range(0, rows, BLOCK)]
+
+
 def is_one_of(values: npt.NDArray[Any], few: Iterable[int]) -> Bools:
     """Which values are one of a few: of the short tables of many ranks sooner than `np.isin`."""
     found = np.zeros(values.shape, np.bool_)

@@ -1,5 +1,6 @@
 """Segments and threads: whatever replays a run, in whatever parts, the result is the same."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -122,6 +123,38 @@ def test_work_is_looked_up_for_each_window_as_it_is_added_up_for_all() -> None:
             window.transfer_ns,
         )
         assert found.tolist() == engine.lengths(gap, window.transfer_ns).tolist()
+
+
+@pytest.mark.parametrize("wrong", [-1, 1 << 20])
+@pytest.mark.parametrize("place", [0, -1])
+def test_work_before_what_is_no_row_is_refused(wrong: int, place: int) -> None:
+    window = exchanging(4, 3000, cut_every=5)
+    rows, segments = len(window.gap_ns), len(window.cut_rows) - 1
+    row = np.arange(rows, dtype=np.int32)
+    row[place] = wrong
+    ns, none, zeros = window.gap_ns, np.empty(0), np.zeros(rows, np.int32)
+    chosen, factor = np.ones(rows, np.uint8), np.ones(4 * segments)
+    right = np.arange(rows, dtype=np.int32)
+    empty = none.astype(np.int32)
+    lengths = window.engine(2).lengths_of_work
+    calls: list[Callable[[], object]] = [
+        lambda: lengths(row, ns, empty, none, window.transfer_ns),
+        lambda: lengths(np.sort(row), ns, empty, none, window.transfer_ns),
+        lambda: lengths(right, ns, row, ns, window.transfer_ns),
+        lambda: compiled.gaps(row, ns, empty, none, rows),
+        lambda: compiled.work_by_rank(row, ns, zeros, ranks=4),
+        lambda: compiled.work_by_rank(right, ns, row, ranks=4),
+        lambda: compiled.work_by_cell(row, ns, chosen, zeros, zeros, segments=segments, ranks=4),
+        lambda: compiled.work_by_cell(right, ns, chosen, row, zeros, segments=segments, ranks=4),
+        lambda: compiled.work_by_cell(right, ns, chosen, zeros, row, segments=segments, ranks=4),
+        lambda: compiled.rescaled(row, ns, chosen, zeros, zeros, factor=factor, ranks=4),
+        lambda: compiled.rescaled(right, ns, chosen, row, zeros, factor=factor, ranks=4),
+        lambda: compiled.sums_by_unit(ns, ns, row, zeros, units=rows, ranks=4),
+        lambda: compiled.sums_by_unit(ns, ns, zeros, row, units=1, ranks=rows),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="the work does not fit the rows"):
+            call()
 
 
 def test_the_critical_path_of_a_long_run_adds_up_to_it() -> None:

@@ -24,21 +24,22 @@ void check(bool fits)
         throw nb::value_error("the work does not fit the rows");
 }
 
-PiecesOfWork pieces_of(const Small &row, const Floats &ns, size_t rows)
+// Whether the numbers in the columns are places of rows, segments and ranks is looked at by who uses them.
+PiecesOfWork pieces_of(const Small &row, const Floats &ns)
 {
-    check(row.size() == ns.size() && are_below(row, rows));
+    check(row.size() == ns.size());
     return {row.data(), ns.data(), row.size()};
 }
 
 RowPlaces places_of(const Small &segment, const Small &rank, size_t segments, size_t ranks)
 {
-    check(segment.size() == rank.size() && are_below(segment, segments) && are_below(rank, ranks));
-    return {segment.data(), rank.data(), rank.size(), ranks};
+    check(segment.size() == rank.size());
+    return {segment.data(), rank.data(), rank.size(), segments, ranks};
 }
 
 auto gaps(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns, size_t rows)
 {
-    const PiecesOfWork work = pieces_of(row, ns, rows), fixed = pieces_of(fixed_row, fixed_ns, rows);
+    const PiecesOfWork work = pieces_of(row, ns), fixed = pieces_of(fixed_row, fixed_ns);
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -47,20 +48,19 @@ auto gaps(const Small &row, const Floats &ns, const Small &fixed_row, const Floa
     return to_numpy(std::move(found));
 }
 
-Choice choice_of(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
+Choice choice_of(const Small &row, const Bytes &account, const Small &phases, const Bytes &ranks,
                  const Bytes &accounts, int64_t phase)
 {
-    check(row.size() == account.size() && phases.size() <= row.size() && are_below(row, rank.size()) &&
-          are_below(rank, ranks.size()) && are_below(account, accounts.size()));
+    check(row.size() == account.size() && phases.size() <= row.size() && are_below(account, accounts.size()));
     return {ranks.data(), accounts.data(), account.data(), phases.data(), phases.size(), phase};
 }
 
 auto chosen(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
             const Bytes &accounts, int64_t phase)
 {
-    const Choice choice = choice_of(row, account, rank, phases, ranks, accounts, phase);
+    const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
     const PiecesOfWork work{row.data(), nullptr, row.size()};
-    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks.size()};
+    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks.size()};
     std::vector<uint8_t> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -72,9 +72,9 @@ auto chosen(const Small &row, const Bytes &account, const Small &rank, const Sma
 auto chosen_times(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
                   const Bytes &accounts, int64_t phase, const Floats &ns, double factor)
 {
-    const Choice choice = choice_of(row, account, rank, phases, ranks, accounts, phase);
+    const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
     check(row.size() == ns.size());
-    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks.size()};
+    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks.size()};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -87,21 +87,20 @@ auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Smal
              size_t segments, size_t ranks)
 {
     const RowPlaces places = places_of(segment, rank, segments, ranks);
-    const PiecesOfWork work = pieces_of(row, ns, places.rows);
+    const PiecesOfWork work = pieces_of(row, ns);
     check(choice.size() == work.size);
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = work_by_cell(work, choice.data(), places, segments * ranks);
+        found = work_by_cell(work, choice.data(), places);
     }
     return to_numpy(std::move(found));
 }
 
 auto by_rank(const Small &row, const Floats &ns, const Small &rank, size_t ranks)
 {
-    check(are_below(rank, ranks));
-    const PiecesOfWork work = pieces_of(row, ns, rank.size());
-    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks};
+    const PiecesOfWork work = pieces_of(row, ns);
+    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -115,7 +114,7 @@ auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const
 {
     check(ranks && factor.size() % ranks == 0);
     const RowPlaces places = places_of(segment, rank, factor.size() / ranks, ranks);
-    const PiecesOfWork work = pieces_of(row, ns, places.rows);
+    const PiecesOfWork work = pieces_of(row, ns);
     check(choice.size() == work.size);
     std::vector<double> found;
     {
@@ -128,9 +127,8 @@ auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const
 auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const Small &rank, size_t units,
              size_t ranks)
 {
-    check(gap.size() == rank.size() && transfer.size() == rank.size() && unit.size() == rank.size() &&
-          are_below(unit, units) && are_below(rank, ranks));
-    const RowPlaces places{nullptr, rank.data(), rank.size(), ranks};
+    check(gap.size() == rank.size() && transfer.size() == rank.size() && unit.size() == rank.size());
+    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -155,7 +153,8 @@ auto by_key(const Floats &values, const Rows &rows, const Small &keys, size_t co
 auto by_phase(const Small &row, const Floats &ns, const Small &phases, const Rows &rows, size_t all_rows,
               size_t phase_count)
 {
-    const PiecesOfWork work = pieces_of(row, ns, all_rows);
+    const PiecesOfWork work = pieces_of(row, ns);
+    check(are_below(row, all_rows));
     const auto fits = [&](int32_t phase) { return phase < 0 || static_cast<size_t>(phase) < phase_count; };
     check(phases.size() == work.size && are_below(rows, all_rows) &&
           std::all_of(phases.data(), phases.data() + phases.size(), fits));

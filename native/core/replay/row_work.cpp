@@ -7,18 +7,26 @@ namespace perfscope {
 std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows)
 {
     std::vector<double> gaps(rows);
-    for (size_t piece = 0; piece < work.size; piece++)
-        gaps[static_cast<size_t>(work.row[piece])] += work.ns[piece];
-    for (size_t piece = 0; piece < fixed.size; piece++)
-        gaps[static_cast<size_t>(fixed.row[piece])] += fixed.ns[piece];
+    for (const PiecesOfWork *part : {&work, &fixed})
+        for (size_t piece = 0; piece < part->size; piece++)
+            gaps[place_below(part->row[piece], rows)] += part->ns[piece];
     return gaps;
 }
 
-bool GapsOfPieces::is_worth_it(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t ranks, size_t windows)
+bool GapsOfPieces::is_worth_it(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows, size_t looks)
 {
     constexpr size_t PIECES_OF_A_LOOK = 64;
-    const auto is_sorted = [](const PiecesOfWork &one) { return std::is_sorted(one.row, one.row + one.size); };
-    return ranks * windows * PIECES_OF_A_LOOK < work.size && is_sorted(work) && is_sorted(fixed);
+    if (looks * PIECES_OF_A_LOOK >= work.size)
+        return false;
+    for (const PiecesOfWork *part : {&work, &fixed}) {
+        if (!std::is_sorted(part->row, part->row + part->size))
+            return false;
+        if (part->size) {
+            place_below(part->row[0], rows);
+            place_below(part->row[part->size - 1], rows);
+        }
+    }
+    return true;
 }
 
 // Calls set(piece, whether it is chosen) for each piece; of whole programs nothing is looked up that all have.
@@ -36,7 +44,7 @@ static void for_pieces(const PiecesOfWork &work, const RowPlaces &places, const 
     if (is_any_rank)
         walk([](size_t) { return true; });
     else
-        walk([&](size_t piece) { return choice.ranks[static_cast<size_t>(places.rank[work.row[piece]])] != 0; });
+        walk([&](size_t piece) { return choice.ranks[places.rank_of(work.row[piece])] != 0; });
 }
 
 std::vector<uint8_t> chosen_pieces(const PiecesOfWork &work, const RowPlaces &places, const Choice &choice)
@@ -56,9 +64,9 @@ std::vector<double> scaled(const PiecesOfWork &work, const RowPlaces &places, co
     return ns;
 }
 
-std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places, size_t cells)
+std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places)
 {
-    std::vector<double> sums(cells);
+    std::vector<double> sums(places.segments * places.ranks);
     size_t last = 0; // pieces of a cell mostly follow each other
     double sum = 0.0;
     for (size_t piece = 0; piece < work.size; piece++) {
@@ -71,7 +79,7 @@ std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen
         }
         sum += work.ns[piece];
     }
-    if (cells)
+    if (!sums.empty())
         sums[last] = sum;
     return sums;
 }
@@ -80,11 +88,11 @@ std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &plac
 {
     std::vector<double> sums(places.ranks);
     for (size_t piece = 0; piece < work.size;) {
-        const int32_t rank = places.rank[work.row[piece]];
-        double sum = sums[static_cast<size_t>(rank)]; // most of a rank's pieces follow each other
-        for (; piece < work.size && places.rank[work.row[piece]] == rank; piece++)
+        const size_t rank = places.rank_of(work.row[piece]);
+        double sum = sums[rank]; // most of a rank's pieces follow each other
+        for (; piece < work.size && places.rank_of(work.row[piece]) == rank; piece++)
             sum += work.ns[piece];
-        sums[static_cast<size_t>(rank)] = sum;
+        sums[rank] = sum;
     }
     return sums;
 }
@@ -92,19 +100,19 @@ std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &plac
 std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places,
                              const double *factor)
 {
-    std::vector<double> ns(work.ns, work.ns + work.size);
+    std::vector<double> ns;
+    ns.reserve(work.size);
     for (size_t piece = 0; piece < work.size; piece++)
-        if (chosen[piece])
-            ns[piece] *= factor[places.cell(work.row[piece])];
+        ns.push_back(chosen[piece] ? work.ns[piece] * factor[places.cell(work.row[piece])] : work.ns[piece]);
     return ns;
 }
 
-std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit,
-                                 const RowPlaces &places, size_t units)
+std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit, const RowPlaces &places,
+                                 size_t units)
 {
     std::vector<double> sums(2 * units * places.ranks);
     for (size_t row = 0; row < places.rows; row++) {
-        const size_t cell = static_cast<size_t>(unit[row]) * places.ranks + static_cast<size_t>(places.rank[row]);
+        const size_t cell = place_below(unit[row], units) * places.ranks + place_below(places.rank[row], places.ranks);
         sums[2 * cell] += gap[row] + transfer[row];
         sums[2 * cell + 1] += transfer[row];
     }

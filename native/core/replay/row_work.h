@@ -17,14 +17,25 @@ struct PiecesOfWork {
     size_t size;
 };
 
-// Where rows stand: cell segment * ranks + rank.
+// Whether a number is a place below a bound: looked at where it is used, as a walk of its own over a long column costs
+// as much as what is asked. Throws ReplayError if not.
+inline size_t place_below(int32_t number, size_t bound)
+{
+    const auto place = static_cast<size_t>(static_cast<uint32_t>(number)); // one below 0 is a large one
+    if (place >= bound)
+        throw ReplayError("the work does not fit the rows");
+    return place;
+}
+
+// Where rows stand: cell segment * ranks + rank, below `segments` * `ranks`.
 struct RowPlaces {
     const int32_t *segment, *rank;
-    size_t rows, ranks;
+    size_t rows, segments, ranks;
 
+    size_t rank_of(int32_t row) const { return place_below(rank[place_below(row, rows)], ranks); }
     size_t cell(int32_t row) const
     {
-        return static_cast<size_t>(segment[row]) * ranks + static_cast<size_t>(rank[row]);
+        return place_below(segment[place_below(row, rows)], segments) * ranks + rank_of(row);
     }
 };
 
@@ -33,8 +44,9 @@ class GapsOfPieces {
 public:
     GapsOfPieces(const PiecesOfWork &work, const PiecesOfWork &fixed) : work_(work), fixed_(fixed) {}
 
-    // Whether both are in order, and looking them up for each rank of so many windows takes less than adding up all.
-    static bool is_worth_it(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t ranks, size_t windows);
+    // Whether both are in order, and looking them up so often, once for each window and rank, takes less than adding up
+    // what stands before all of so many rows.
+    static bool is_worth_it(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows, size_t looks);
 
     void operator()(const Window &window, double *to) const
     {
@@ -77,7 +89,7 @@ std::vector<double> scaled(const PiecesOfWork &work, const RowPlaces &places, co
 std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows);
 
 // Chosen work by cell.
-std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places, size_t cells);
+std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places);
 
 // All work by rank.
 std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &places);
@@ -88,8 +100,8 @@ std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, co
 
 // How long rows take with the work before them, and their transfer alone, by unit of time and rank: those two numbers
 // of cell unit * ranks + rank.
-std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit,
-                                 const RowPlaces &places, size_t units);
+std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit, const RowPlaces &places,
+                                 size_t units);
 
 // What stands at some rows by the key of each, below `count`; a key below 0 counts for none. Where there are keys of
 // keys, `of_key`, these are meant.

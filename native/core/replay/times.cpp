@@ -123,7 +123,7 @@ std::vector<double> segment_lengths(const ReplayProgram &program, const PiecesOf
                                     const double *transfer, unsigned threads)
 {
     const std::shared_ptr<const Tape> tape = program.has_only_cuts() ? nullptr : program.tape();
-    if (tape && GapsOfPieces::is_worth_it(work, fixed, program.ranks(), tape->windows()))
+    if (tape && GapsOfPieces::is_worth_it(work, fixed, program.rows(), program.ranks() * tape->windows()))
         return play(program, *tape, GapsOfPieces(work, fixed), transfer, threads, [](const TapePlayer &) {});
     std::vector<double> gaps = gaps_of(work, fixed, program.rows());
     if (tape || program.has_only_cuts())

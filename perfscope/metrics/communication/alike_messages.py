@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, blocks
 from perfscope.attribution.preparation import Prepared
 from perfscope.matching.pool import Rows, dense
 from perfscope.matching.waits import Waits
@@ -45,23 +45,23 @@ def costliest_messages(prepared: Prepared) -> AlikeMessages | None:
     kind_of_send = dense(pool.op[mine], bits)
     kind = np.full(len(pool), -1, np.int16)
     kind[mine] = kind_of_send
-    size_class = np.zeros(int(kind_of_send.max()) + 1, np.int64)
+    size_class = np.zeros(int(kind_of_send.max()) + 1, np.int8)
     size_class[kind_of_send] = bits
     _tell_others(kind, waits, size_class)
-    rows = np.flatnonzero(kind >= 0)
-    spent = _transfer_ns(waits, rows)
-    most = int(np.argmax(np.bincount(kind[rows], spent)))
+    most = int(np.argmax(_transfer_by_kind(waits, kind, len(size_class))))
     alike = mine[kind_of_send == most]
     code = int(pool.op[alike[0]])
     return AlikeMessages(
         name=name_of(code),
         share=len(alike) / int(np.count_nonzero(pool.op[sends] == code)),
         size_bytes=float(pool.sent[alike].mean()),
-        places=_places(prepared, rows[(kind[rows] == most) & (spent > 0)]),
+        places=_places(prepared, _moving(waits, kind, most)),
     )
 
 
-def _tell_others(kind: npt.NDArray[np.int16], waits: Waits, size_class: Ints) -> None:
+def _tell_others(
+    kind: npt.NDArray[np.int16], waits: Waits, size_class: npt.NDArray[np.int8]
+) -> None:
     """Gives receives and completing calls the kind of the message that they move.
 
     A call that completes several gets that of the largest one, as most of its time is for that.
@@ -77,10 +77,28 @@ def _tell_others(kind: npt.NDArray[np.int16], waits: Waits, size_class: Ints) ->
     kind[finished[order]] = kind[started[order]]
 
 
-def _transfer_ns(waits: Waits, rows: Rows) -> Floats:
-    """Nanoseconds in which some calls moved data; 0 where that is not known."""
+def _transfer_by_kind(waits: Waits, kind: npt.NDArray[np.int16], count: int) -> Floats:
+    """Nanoseconds in which calls of each kind moved data, shape (count,); -1 are of none."""
+    spent = np.zeros(count + 1)
+    for rows in blocks(len(kind)):
+        place = kind[rows].astype(np.int64) + 1
+        spent += np.bincount(place, _transfer_ns(waits, rows), count + 1)
+    return spent[1:]
+
+
+def _moving(waits: Waits, kind: npt.NDArray[np.int16], one: int) -> Rows:
+    """The calls of a kind that are known to have moved data for some time."""
+    every = [np.empty(0, np.int64)]
+    for rows in blocks(len(kind)):
+        moved = (kind[rows] == one) & (_transfer_ns(waits, rows) > 0)
+        every.append(rows.start + np.flatnonzero(moved))
+    return np.concatenate(every)
+
+
+def _transfer_ns(waits: Waits, rows: slice) -> Ints:
+    """Nanoseconds in which neighboring calls moved data; 0 where that is not known."""
     begin = np.maximum(waits.need[rows], waits.pool.enter[rows])
-    spent: Floats = np.maximum(waits.pool.exit[rows] - begin, 0) * waits.known[rows].astype(float)
+    spent: Ints = np.maximum(waits.pool.exit[rows] - begin, 0) * waits.known[rows]
     return spent
 
 
