@@ -92,6 +92,7 @@ enum ps_sample {
                               whomever, received = ns withheld by the host of the virtual machine, request = CPU ns of
                               the process with the recorder, and of its descendants; peer = CPUs, comm = how often
                               these were seen to change */
+    PS_SAMPLE_CLOCK = 13,  /* at the begin or end of a call or phase: sent = CPU ns of the main thread so far, exactly */
 };
 
 #define PS_KEPT_NOTHING (1ull << 40) /* so that what calls let go needs no sign */

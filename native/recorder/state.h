@@ -44,6 +44,7 @@ typedef struct {
     uint64_t phase_tokens[PS_NESTED_PHASES];
     uint8_t phase_kinds[PS_NESTED_PHASES];
     uint8_t bus_mask;      /* ps_bus_mask */
+    uint64_t clocked_ns;   /* when its CPU time was asked for last */
     bool is_bus_lifted;    /* SIGBUS is let through for a moment, although the job blocks it */
 } ps_thread_state;
 

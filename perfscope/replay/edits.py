@@ -101,6 +101,8 @@ def _scaled(program: Program, work: Work, edit: Edit) -> Work:
     factor = 0.0 if edit.background else edit.factor
     if edit.keeps_workers:
         ns = work.ns * _turned(program, work, edit)
+    elif edit.waits_for_cpu:
+        ns = _less_waiting(program, work, edit)
     elif edit.keep_every is not None:
         chosen = _chosen(program, work, edit)
         ns = np.where(chosen, work.ns * _kept(program, work, edit, chosen), work.ns)
@@ -112,6 +114,18 @@ def _scaled(program: Program, work: Work, edit: Edit) -> Work:
         columns, choice = _asked(program, work, edit)
         ns = engine.scaled(*columns, **choice, ns=work.ns, factor=factor)
     return replace(work, ns=ns)
+
+
+def _less_waiting(program: Program, work: Work, edit: Edit) -> Floats:
+    """What is left of each piece where waiting for a CPU in it is scaled, shape (pieces,).
+
+    Of what other edits left of a piece, as large a share is waiting as it was.
+    """
+    before, waited = program.work.ns, program.waited_ns
+    share = np.divide(waited, before, out=np.zeros_like(before), where=before > 0)
+    factor = np.ones(len(work.ns))  # pieces that an edit added hold none
+    factor[: len(share)] = 1.0 - (1.0 - edit.factor) * share
+    return np.where(_chosen(program, work, edit), work.ns * factor, work.ns)
 
 
 def _turned(program: Program, work: Work, edit: Edit) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.engine import engine
 from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls
+from perfscope.metrics.host.cpu_delay import cpu_delays
 from perfscope.metrics.results import Results
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.functions import Functions
@@ -120,6 +123,7 @@ def lay_out(results: Results, run: Run) -> Program:
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
         functions=Functions.of(results, pieces.stack, pieces.work.account),
+        find_delays=partial(cpu_delays, results),
     )
 
 

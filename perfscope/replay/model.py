@@ -35,7 +35,8 @@ class Edit:
     of its own, where it begins as before. `phase` narrows the work to that of a phase, `function`
     to what stack samples saw in a function of the user's (name and file), `activity` to training
     work in which they saw something else, `until_ns` to what begins before a moment of each rank,
-    in their order; `network` divides transfer times, of one `operation` or all.
+    in their order, `waits_for_cpu` to the waiting for a CPU in it; `network` divides transfer
+    times, of one `operation` or all.
 
     Of communication: `bytes` scales what collectives move, those of one `operation` or all;
     `fuse_bytes` makes one of allreduces in quick succession that carry no more than that together;
@@ -61,6 +62,7 @@ class Edit:
     until_ns: tuple[int, ...] | None = None
     function: Function | None = None
     activity: Activity | None = None
+    waits_for_cpu: bool = False
 
 
 class RefusedEditError(Exception):

@@ -6,6 +6,7 @@ order; the first is its start and the last its end, so the predecessor of row r 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Floats, Int32s, Ints
 from perfscope.engine import engine as compiled
+from perfscope.metrics.host.cpu_delay import CpuDelay
 from perfscope.replay.functions import Functions
 from perfscope.replay.occurrences import Marks
 from perfscope.structures import dataclass
@@ -131,6 +133,8 @@ class Program:
     """When the marked phases began and ended in the recorded run."""
     functions: Functions = field(default_factory=Functions)
     """In which function of the user's each piece of work was."""
+    find_delays: Callable[[], tuple[CpuDelay, ...]] = tuple
+    """Tells when ranks waited for CPUs; nothing where that is not known of all."""
 
     @property
     def segment_count(self) -> int:
@@ -141,6 +145,24 @@ class Program:
     def row_count(self) -> int:
         """Number of rows of all ranks."""
         return int(self.row_rank.shape[0])
+
+    @cached_property
+    def delays(self) -> tuple[CpuDelay, ...]:
+        """When ranks waited for CPUs; nothing where that is not known of all."""
+        return self.find_delays()
+
+    @cached_property
+    def waited_ns(self) -> Floats:
+        """What each piece of work held of waiting for a CPU, shape (pieces,); 0 where unknown."""
+        found = np.zeros(len(self.work.ns))
+        if self.begin_ns is not None and self.delays:
+            known = len(self.begin_ns)
+            column = self.row_rank[self.work.row[:known]]
+            for place, delay in enumerate(self.delays):
+                mine = np.flatnonzero(column == place)
+                begin = self.begin_ns[mine]
+                found[mine] = delay.between(begin, begin + self.work.ns[mine])
+        return np.minimum(found, self.work.ns)
 
     @property
     def has_only_cuts(self) -> bool:

@@ -279,6 +279,7 @@ class Rank:
     process_samples: Table = field(default_factory=lambda: empty(samples.PROCESS_SAMPLE_DTYPE))
     system_samples: Table = field(default_factory=lambda: empty(samples.SYSTEM_SAMPLE_DTYPE))
     main_samples: Table = field(default_factory=lambda: empty(samples.MAIN_SAMPLE_DTYPE))
+    clock_samples: Table = field(default_factory=lambda: empty(samples.CLOCK_SAMPLE_DTYPE))
     cpu_samples: Table = field(default_factory=lambda: empty(samples.CPU_SAMPLE_DTYPE))
     heap_samples: Table = field(default_factory=lambda: empty(samples.HEAP_SAMPLE_DTYPE))
     node_samples: Table = field(default_factory=lambda: empty(samples.NODE_SAMPLE_DTYPE))

@@ -43,6 +43,9 @@ MAIN_SAMPLE_DTYPE = np.dtype(
         ("throttled_ns", "i8"),  # in which the limit of its cgroup withheld CPUs; -1 unknown
     ]
 )
+CLOCK_SAMPLE_DTYPE = np.dtype([("t", "i8"), ("cpu_ns", "i8")])
+"""CPU time of the main thread, told where it begins and ends calls: exact, and often enough to tell
+which of many short steps waited for a CPU."""
 WORKER_SAMPLE_DTYPE = np.dtype(
     [
         ("t", "i8"),

@@ -207,6 +207,7 @@ class RankBuilder:
     node_sample = _samples("node_samples")
     tree_sample = _samples("tree_samples")
     main_sample = _samples("main_samples")
+    clock_sample = _samples("clock_samples")
     cpu_sample = _samples("cpu_samples", changes=1)
     heap_sample = _samples("heap_samples")
     python_sample = _samples("python_samples")

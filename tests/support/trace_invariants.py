@@ -55,7 +55,8 @@ def _check_rank(trace: Trace, rank: Rank) -> None:
         assert np.all(np.diff(table["t0"]) >= 0)
     samples = (rank.process_samples, rank.system_samples, rank.node_samples, rank.main_samples)
     memory = (rank.tree_samples, rank.call_samples, rank.python_samples, rank.heap_samples)
-    for table in (rank.stacks, rank.metrics, *samples, *memory, rank.cpu_samples):
+    clocks = (rank.cpu_samples, rank.clock_samples)
+    for table in (rank.stacks, rank.metrics, *samples, *memory, *clocks):
         assert np.all((table["t"] >= rank.start_ns) & (table["t"] <= rank.end_ns))
         assert np.all(np.diff(table["t"]) >= 0)
     for count, ns, sent, received in rank.totals.values():

@@ -2,6 +2,7 @@
 
 #include "records/cells.h"
 #include "records/claim.h"
+#include "records/work_clock.h"
 
 /* Between two unsuccessful tests that count as one stretch of polling. A program that works longer than this between
  * its tests is not waiting, and its work must not be swallowed. */
@@ -37,6 +38,7 @@ void ps_call_begin(ps_call *call)
         fill(call->record, call);
         ps_publish(call->record, PS_KIND_OPERATION);
     }
+    ps_work_clock(call->t0_ns);
 }
 
 void ps_call_end(ps_call *call)
@@ -55,6 +57,7 @@ void ps_call_end(ps_call *call)
         __atomic_store_n(&record->t1_ns, call->t1_ns, __ATOMIC_RELEASE);
     }
     ps_call_count(call);
+    ps_work_clock(call->t1_ns);
 }
 
 void ps_call_write(ps_call *call)

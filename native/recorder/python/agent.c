@@ -11,6 +11,7 @@
 #include "records/event.h"
 #include "records/intern.h"
 #include "records/thinning.h"
+#include "records/work_clock.h"
 #include "sampling/hidden_threads.h"
 #include "sampling/memory.h"
 #include "sampling/sampler.h"
@@ -82,6 +83,7 @@ PS_EXPORT uint64_t ps_phase_begin(uint32_t phase, uint32_t name, uint32_t step, 
     uint64_t token = record ? token_of((uint64_t)(record - ps_recorder.slots)) : 0;
     if (token)
         ps_phase_enter(token, (uint16_t)phase);
+    ps_work_clock(content.t0_ns);
     return token;
 }
 
@@ -97,6 +99,7 @@ PS_EXPORT void ps_phase_end(uint64_t token)
     uint64_t t1_ns = ps_monotonic();
     ps_totals_phase(record->op, record->comm, t1_ns - record->t0_ns);
     __atomic_store_n(&record->t1_ns, t1_ns, __ATOMIC_RELEASE);
+    ps_work_clock(t1_ns);
 }
 
 static void count_phase(const ps_record *phase)

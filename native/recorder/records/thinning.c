@@ -215,7 +215,8 @@ typedef struct {
 
 static bool is_sample_kept(sweep *all, const ps_record *record)
 {
-    bool is_often = record->op == PS_SAMPLE_PROCESS || record->op == PS_SAMPLE_MAIN || record->op == PS_SAMPLE_COLLECTION;
+    bool is_often = record->op == PS_SAMPLE_PROCESS || record->op == PS_SAMPLE_MAIN ||
+                    record->op == PS_SAMPLE_COLLECTION || record->op == PS_SAMPLE_CLOCK;
     uint64_t number = record->t0_ns / (is_often ? OFTEN_NS : SECOND_NS);
     bool is_kept = ps_is_selected((uint32_t)number, all->sample_level);
     all->samples += is_kept;

@@ -1,12 +1,14 @@
 """Another rank is late each time: work that adds up evenly, and still makes all wait."""
 
+from dataclasses import replace
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
-from perfscope.findings.core.gain import predicted_gain
+from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
+from perfscope.findings.core.gain import as_bare_bound, at_most_waited, predicted_gain, replayed
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.imbalance_facts import Pattern
+from perfscope.findings.facts.imbalance_facts import SHARED, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     OVERLAPS,
     REFERENCES,
@@ -15,11 +17,13 @@ from perfscope.findings.facts.imbalance_judgment import (
     unable,
 )
 from perfscope.findings.facts.moving_load import MovingLoad, moving_load
+from perfscope.findings.facts.outside_load import WITHOUT
+from perfscope.findings.facts.own_lateness import OwnLateness
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import format_share
+from perfscope.units import NS, format_seconds, format_share
 
 TITLE = "A different rank is late in each step"
 
@@ -49,6 +53,9 @@ def judge(run: Facts) -> Outcome:
     if moving := moving_load(results, run.frame_times):
         return _moves(run, moving)
     found = run.imbalance_judgment
+    own = run.own_lateness
+    if own is not None and (found.facts.is_bound or found.is_explained):
+        return _of_own_work(run, found, own)
     if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
         return passed(_passed(found), Confidence.MEDIUM)
     return found.finding(
@@ -58,6 +65,52 @@ def judge(run: Facts) -> Outcome:
         evidence=_evidence(results, found),
         actions=LASTING_ACTIONS if found.facts.lasts else ACTIONS,
     )
+
+
+def _of_own_work(run: Facts, found: Judgment, own: OwnLateness) -> Outcome:
+    """Work that differs between the ranks in each step, by their own CPU time."""
+    results = run.results
+    gain = as_bare_bound(replayed(results, own.prediction, (SHARED,)))
+    gain = at_most_waited(results, gain)
+    if run.on_free_cpus.load.edits:
+        under_load_s = max(found.gain.seconds, gain.seconds)
+        gain = replace(gain, under_load_s=under_load_s, counts=WITHOUT)
+    status = thresholds.unless_chance(thresholds.deserved(gain), gain)
+    inside = f" in {wording.place(own.frame)}" if own.frame else ""
+    cost = wording.saving(results, gain.seconds, is_bound=True)
+    return Finding(
+        status=status,
+        title=f"In each step the ranks work unequally long{inside}{_sizes(own)}",
+        summary=(
+            "Added up, the ranks work equally long (load balance of shared work "
+            f"{found.facts.load_balance:.3f}), but in each step one of them has more to do, by its "
+            "own time without waiting for CPUs, and the others wait. Equally much work for every "
+            f"rank in every single step would save {cost}.{_by_chance(results, found, gain)}"
+        ),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=found.facts.ranks,
+        where=tuple(frame for frame in (own.frame, own.caller) if frame is not None),
+        evidence=_evidence(results, found),
+        actions=ACTIONS,
+        overlaps=OVERLAPS,
+    )
+
+
+def _by_chance(results: Results, found: Judgment, gain: Gain) -> str:
+    """What of the lateness is none of the work, in a sentence; "" where that is little."""
+    rest_s = found.gain.seconds - gain.seconds
+    if rest_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
+        return ""
+    return (
+        f" Another {format_seconds(rest_s)} of the lateness is chance: in it, ranks wait for CPUs."
+    )
+
+
+def _sizes(own: OwnLateness) -> str:
+    """`: `tokens` has 256 to 4,096 elements`; "" where nothing was seen to differ."""
+    one = own.operand
+    return f": `{one.name}` has {one.fewest:,} to {one.elements:,} elements" if one else ""
 
 
 def _moves(run: Facts, moving: MovingLoad) -> Outcome:
@@ -171,7 +224,9 @@ DIAGNOSIS = Diagnosis(
     title=TITLE,
     description=(
         "Added up the ranks work equally long, and yet they wait, as in each step another one "
-        "works longer (a good load balance and a low serialization efficiency). Replays the run "
+        "works longer (a good load balance and a low serialization efficiency). Where that is "
+        "their own work, and no waiting for CPUs, replays the run with each segment's work dealt "
+        "out equally and without that waiting: a bound. Else replays it "
         "with work that is far beyond the usual taking the usual time; where step times just "
         "vary, or who is late is so for several steps on end, only a bound is known, and it is "
         "reported (info) and not warned of until it is large."

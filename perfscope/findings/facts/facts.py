@@ -10,6 +10,7 @@ from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
 from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
 from perfscope.findings.facts.outside_load import OnFreeCpus, outside_load
+from perfscope.findings.facts.own_lateness import OwnLateness, own_lateness
 from perfscope.findings.facts.serial_work import SerialWork, find_serial_work
 from perfscope.findings.facts.start_up_facts import StartUpFacts, start_up_facts
 from perfscope.losses.account import loss_account
@@ -92,6 +93,14 @@ class Facts:
         return imbalance_facts(
             self.results, self.replay, alone=self.serial_work, begun=self.start_up
         )
+
+    @cached_property
+    def own_lateness(self) -> OwnLateness | None:
+        """What ranks that are late by turns lose by work of their own; None where by chance."""
+        facts = self.imbalance
+        if facts.pattern is not Pattern.ALTERNATING:
+            return None
+        return own_lateness(self.results, self.replay, self.worked_on, after=facts.explained)
 
     @cached_property
     def imbalance_judgment(self) -> Judgment:

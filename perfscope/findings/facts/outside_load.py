@@ -141,13 +141,13 @@ def without_outside_load(
 
     A finding stays as loud as its share of the run would be there, and is only told of where that
     is too little, or what its first action saves is little of the run as it was: how much of it is
-    left there is known the less, the less that is.
+    left there is known the less, the less that is. What is priced so already stays.
     """
     if not asked.load.edits:
         return tuple(findings)
     return tuple(
         _priced(asked, one, is_of_waiting=one.id in of_waiting)
-        if one.status.is_fault and one.gain is not None
+        if one.status.is_fault and one.gain is not None and one.gain.under_load_s is None
         else one
         for one in findings
     )

@@ -51,6 +51,7 @@ class SampleKind(IntEnum):
     HEAP = 10
     COLLECTION = 11
     CPUS = 12
+    CLOCK = 13
 
 
 class HeaderFlag(IntFlag):

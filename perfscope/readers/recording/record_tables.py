@@ -16,6 +16,7 @@ from perfscope.readers.recording.recorded_calls import add_counts
 from perfscope.readers.recording.samples import (
     SAMPLES,
     SampleTable,
+    clock_samples,
     cpu_samples,
     garbage_collections,
     main_samples,
@@ -108,7 +109,9 @@ class _Others:
         for name, table in SAMPLES.items():
             self._put(name, self._samples(table, samples))
         background = (one.tables.by_name["background"] for one in self._read)
-        self._put("main_samples", main_samples(samples, [np.unique(b["tid"]) for b in background]))
+        horovod_threads = [np.unique(b["tid"]) for b in background]
+        self._put("main_samples", main_samples(samples, horovod_threads))
+        self._put("clock_samples", clock_samples(samples, horovod_threads))
         self._put("cpu_samples", cpu_samples(samples))
         self._put("garbage_collections", garbage_collections(samples))
 

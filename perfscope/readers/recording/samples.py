@@ -145,9 +145,7 @@ def main_samples(
     Recorders used to follow the thread that initialized MPI, also where that was Horovod's: such
     samples tell nothing of the program's work.
     """
-    raw = samples.where(samples.rows["op"] == SampleKind.MAIN)
-    raw = raw.by_time(raw.rows["t0_ns"])
-    raw = raw.where(~_is_followed(raw, horovod_threads))
+    raw = _of_main_thread(samples, SampleKind.MAIN, horovod_threads)
     told = raw.rows
     rows = np.zeros(len(raw), samples_of.MAIN_SAMPLE_DTYPE)
     rows["t"] = told["t0_ns"]
@@ -161,6 +159,26 @@ def main_samples(
     rows["throttled_ns"] = np.where(throttled == NO_ID, -1, throttled * 1_000_000)
     found = raw.made(rows)
     return found.where(found.growing("cpu_ns", "queue_delay_ns")).apart()
+
+
+def clock_samples(
+    samples: Together, horovod_threads: Sequence[npt.NDArray[np.uint32]]
+) -> list[Table]:
+    """What the main thread had used where it began and ended calls, sorted by time."""
+    raw = _of_main_thread(samples, SampleKind.CLOCK, horovod_threads)
+    rows = np.zeros(len(raw), samples_of.CLOCK_SAMPLE_DTYPE)
+    rows["t"], rows["cpu_ns"] = raw.rows["t0_ns"], _joined(raw, "sent")
+    found = raw.made(rows)
+    return found.where(found.growing("cpu_ns")).apart()
+
+
+def _of_main_thread(
+    samples: Together, kind: SampleKind, horovod_threads: Sequence[npt.NDArray[np.uint32]]
+) -> Together:
+    """Samples of a kind, sorted by time, without those of Horovod's threads."""
+    raw = samples.where(samples.rows["op"] == kind)
+    raw = raw.by_time(raw.rows["t0_ns"])
+    return raw.where(~_is_followed(raw, horovod_threads))
 
 
 def _is_followed(raw: Together, horovod_threads: Sequence[npt.NDArray[np.uint32]]) -> Bools:

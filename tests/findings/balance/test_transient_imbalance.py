@@ -7,6 +7,7 @@ from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import PhaseKind, Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
+from tests.support.shared_cpus import meeting, recorded
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -80,6 +81,58 @@ def test_ranks_that_are_late_for_several_steps_on_end_are_told_of() -> None:
     assert slow.title == "A different rank is late every few steps"
     assert "different rank" not in slow.summary
     assert "shuffle" in slow.actions[1]
+
+
+LENGTHS_S = (0.01, 0.02, 0.08)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("clocks", [True, False])
+def test_unequal_work_is_told_though_ranks_wait_for_cpus(seed: int, clocks: bool) -> None:
+    """Each rank draws its own length of each step's work, and others take the CPUs by chance."""
+    lives = meeting(seed, steps=150, own_s=LENGTHS_S, waited_s=0.04)
+    pairs = zip(lives[0].steps, lives[1].steps, strict=True)
+    lost_s = sum(abs(one[0] - other[0]) / 2 for one, other in pairs)
+    analyzed = analyze_trace(recorded(lives, clocks=clocks))
+    found = analyzed.findings["transient_imbalance"]
+    assert analyzed.findings["busy_host"].status is Status.INFO
+    assert found.status is Status.FAIL
+    assert found.title == "In each step the ranks work unequally long"
+    assert "Another" in found.summary
+    assert found.gain is not None
+    assert found.gain.is_bound
+    assert found.gain.interval_s is None
+    assert found.gain.seconds == pytest.approx(lost_s, rel=0.1 if clocks else 0.5)
+    assert found.gain.under_load_s is not None
+    assert found.gain.under_load_s > found.gain.seconds
+    assert "other load" in found.gain.counts
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("clocks", [True, False])
+def test_equal_work_on_shared_cpus_stays_quiet(seed: int, clocks: bool) -> None:
+    """The same lengths, both ranks alike in each step: who is late is chance."""
+    lives = meeting(seed, steps=150, own_s=LENGTHS_S, waited_s=0.04, same=True)
+    found = analyze_trace(recorded(lives, clocks=clocks)).findings["transient_imbalance"]
+    assert not found.status.is_fault
+    assert found.gain is None
+    assert found.title != "In each step the ranks work unequally long"
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.15])
+def test_the_ordinary_spread_of_equal_work_is_no_fault(spread: float) -> None:
+    """CPU times that differ by caches and clock rates, and those that differ by more."""
+    draws = np.random.default_rng(1)
+    lives = meeting(0, steps=0, own_s=(0.05,), waited_s=0.0)
+    for _ in range(150):
+        for life in lives:
+            own_s = 0.05 * float(draws.normal(1.0, spread))
+            life.work(draws, own_s, 0.03 * float(draws.exponential()), slept=False)
+        last_s = max(life.at_s for life in lives)
+        for life in lives:
+            life.call(last_s + 0.0005)
+    found = analyze_trace(recorded(lives)).findings["transient_imbalance"]
+    assert found.status.is_fault == (spread > 0.1)
 
 
 def test_one_rank() -> None:

@@ -1,0 +1,74 @@
+"""Ranks that are late by turns by work of their own, however long they waited for CPUs as well."""
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from perfscope.findings.core import thresholds
+from perfscope.findings.facts.hot_operands import grown_operand
+from perfscope.findings.facts.imbalance_facts import SHARED, persists
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Prediction
+from perfscope.replay.own_work import OWN, least_uneven_s
+from perfscope.replay.replay import Replay
+from perfscope.structures import dataclass
+from perfscope.trace.model import Frame
+from perfscope.trace.operands import Operand, WorkedOn
+from perfscope.units import NS
+
+SPREAD = 0.1
+"""Standard deviation of the CPU time of equal work, over its mean: what caches and clock rates do
+on a busy machine (two ranks that share CPUs with others: 0.01 to 0.08)."""
+
+
+@dataclass(frozen=True)
+class OwnLateness:
+    """What ranks that are late by turns lose by work of their own."""
+
+    prediction: Prediction  # equal work for all in every step, of a run without waiting for CPUs
+    frame: Frame | None  # where late ranks were met most, in which others waited longest
+    caller: Frame | None
+    operand: Operand | None
+    """What the function works on, where that was seen to be of different sizes."""
+
+
+def own_lateness(
+    results: Results,
+    replay: Replay,
+    told: Sequence[Sequence[WorkedOn]],
+    *,
+    after: Sequence[Edit] = (),
+) -> OwnLateness | None:
+    """That of a run; None where it may all be chance.
+
+    Equal work takes unequal CPU time, too, and of many ranks the slowest one is late by the more:
+    as much is lost to that spread. A CPU that is slow for a while is no work.
+
+    Args:
+        results: the run.
+        replay: asked.
+        told: what each rank's lines were seen to work on.
+        after: changes that take away what other findings explain.
+    """
+    program, before = replay.program, (*after, OWN)
+    if program is None or not program.delays:
+        return None
+    quiet, found = replay.predict([OWN], after=after), replay.predict([SHARED], after=before)
+    if quiet is None or found is None:
+        return None
+    left_s = results.focus.length_ns * NS - quiet.gain_s
+    is_least = least_uneven_s(program, after=after) >= thresholds.FAIL_SHARE * left_s
+    by_chance = SPREAD * _largest_of(len(program.ranks))
+    if not is_least or found.gain_s < by_chance * left_s:
+        return None
+    if persists(replay.persistence(after=before)):
+        return None
+    late = max(results.communication.late_arrivals, key=lambda one: one.waiting_s, default=None)
+    if late is None:
+        return OwnLateness(found, None, None, None)
+    operand = grown_operand(told, late.caller) or grown_operand(told, late.frame)
+    return OwnLateness(found, late.frame, late.caller, operand)
+
+
+def _largest_of(count: int) -> float:
+    """The mean of the largest of so many normally distributed values, in deviations (Blom)."""
+    return NormalDist().inv_cdf((count - 0.375) / (count + 0.25))
