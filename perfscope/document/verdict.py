@@ -67,7 +67,7 @@ def verdict(
     of = wholes_of_run(results)
     told = {one.id for one in damage}
     others = run.other_processes_gain
-    others = others if others and thresholds.by_gain(others) is Status.FAIL else None
+    others = others if others and thresholds.of_host(others) is Status.FAIL else None
     of_job = _with_outside(
         _sentence(results, findings, top, told=told, losses=losses, is_disturbed=bool(others)),
         results,

@@ -124,7 +124,7 @@ class _Making:
             is_certain=certain,
             queued=queued,
             steps=None if table is None else _reach(table, self._waits.steps),
-            without=without(self._results, own) if cause.kind in SLOWED else (),
+            without=without(self._results, own, cause.kind) if cause.kind in SLOWED else (),
             once_ns=extrapolated.once_ns,
             error=extrapolated.error,
         )

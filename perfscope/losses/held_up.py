@@ -62,7 +62,7 @@ def _without_cpu_s(waits: CpuWait, length_s: float) -> tuple[float, float, float
     limited_s = min(waits.throttled_s * min(1.0, waits.work_s / length_s), waits.in_work_s)
     left_s = waits.in_work_s - limited_s
     others_s = min(waits.others_share * waits.in_work_s, left_s)
-    return limited_s, others_s + waits.others_share * waits.in_pool_s, left_s - others_s
+    return limited_s, others_s + waits.pool_share * waits.in_pool_s, left_s - others_s
 
 
 def held_up(
@@ -91,12 +91,13 @@ def _work_ns(results: Results, position: int) -> int:
     return int(timeline.spent(results.focus)[0][~IS_COMMUNICATION].sum())
 
 
-def without(results: Results, own: Ints) -> tuple[Edit, ...]:
-    """The work of each rank shorter by what it was held up, shape (ranks,)."""
+def without(results: Results, own: Ints, kind: LossKind) -> tuple[Edit, ...]:
+    """The work of each rank shorter by what it was held up by one kind, shape (ranks,)."""
     found = []
     for position, ns in enumerate(own.tolist()):
         work_ns = _work_ns(results, position)
         if ns > 0 and work_ns > 0:
             number = results.trace.ranks[position].number
-            found.append(Edit(ranks=(number,), factor=1.0 - min(ns / work_ns, MOST_LOST)))
+            left, is_cpu_time = 1.0 - min(ns / work_ns, MOST_LOST), kind is LossKind.PAGE_FAULTS
+            found.append(Edit(ranks=(number,), factor=left, is_cpu_time=is_cpu_time))
     return tuple(found)

@@ -36,7 +36,8 @@ class Edit:
     to what stack samples saw in a function of the user's (name and file), `activity` to training
     work in which they saw something else, `until_ns` to what begins before a moment of each rank,
     in their order, `waits_for_cpu` to the waiting for a CPU in it; `network` divides transfer
-    times, of one `operation` or all.
+    times, of one `operation` or all. `is_cpu_time` says that what is left out was measured as CPU
+    time, which is a larger share of work that waits for no CPU.
 
     Of communication: `bytes` scales what collectives move, those of one `operation` or all;
     `fuse_bytes` makes one of allreduces in quick succession that carry no more than that together;
@@ -63,6 +64,7 @@ class Edit:
     function: Function | None = None
     activity: Activity | None = None
     waits_for_cpu: bool = False
+    is_cpu_time: bool = False
 
 
 class RefusedEditError(Exception):

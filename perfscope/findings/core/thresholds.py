@@ -1,7 +1,9 @@
 """From when on a finding matters: the bounds that several diagnoses share."""
 
+from dataclasses import replace
+
 from perfscope.findings.core.finding import Gain
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 
 FAIL_SHARE = 0.03  # of the focus of analysis: worth acting on
 WARN_SHARE = 0.01  # below it a finding passes
@@ -39,6 +41,14 @@ def deserved(gain: Gain) -> Status:
     """The status that a gain deserves; what is little, and little of the run too, passes."""
     is_little = gain.seconds < CHANCE_S and gain.share < CHANCE_SHARE
     return Status.PASS if is_little and _is_little_of_run(gain) else by_gain(gain)
+
+
+def of_host(gain: Gain) -> Status:
+    """The status of what the host costs, which nobody claims: a bound counts as what is measured.
+
+    It says of all findings what they are judged by, and must not depend on how it was found.
+    """
+    return deserved(replace(gain, basis=Basis.REPLAY))
 
 
 def _is_little_of_run(gain: Gain) -> bool:

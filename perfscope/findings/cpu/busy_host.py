@@ -17,8 +17,7 @@ def judge(run: Facts) -> Outcome:
         return not_measured(wording.threads_not_sampled(trace))
     worst = max(waits, key=lambda one: one.part(is_of_others=True).lost_s)
     gain = run.other_processes_gain
-    status = Status.PASS if gain is None else thresholds.deserved(gain)
-    if gain is None or not status.is_fault:
+    if gain is None or not thresholds.of_host(gain).is_fault:
         if worst.others_cpus is None:
             return not_measured("The recording does not tell what its CPUs did for others.")
         return passed(_used(trace, worst))

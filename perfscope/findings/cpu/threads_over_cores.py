@@ -130,7 +130,7 @@ def _is_of_others(node: NodeLoad) -> bool:
 def _is_told_of_others(run: Facts, node: NodeLoad) -> bool:
     """Whether ranks wait for CPUs that others use, which the finding about others tells alone."""
     others = run.other_processes_gain
-    is_told = others is not None and thresholds.deserved(others).is_fault
+    is_told = others is not None and thresholds.of_host(others).is_fault
     return is_told and _is_of_others(node) and not node.has_workers and not _is_limited(run, node)
 
 

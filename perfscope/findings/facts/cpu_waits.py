@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.findings.core.finding import Gain
-from perfscope.findings.core.gain import predicted_gain
-from perfscope.judging import MOST_LOST, NEGLIGIBLE
+from perfscope.findings.core.gain import as_bound, predicted_gain
+from perfscope.judging import ALONE, MAIN, MOST_LOST, NEGLIGIBLE
 from perfscope.metrics.communication.unhindered import compared_transfer_s
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
@@ -34,10 +34,13 @@ def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -
     bound_s = max((one.lost_s for one in waits), default=0.0)
     if not edits and not faster:
         return None
+    work_alone = predicted_gain(results, replay, edits, bound_s=bound_s)
     try:
         gain = predicted_gain(results, replay, [*edits, *faster], bound_s=bound_s)
     except RefusedEditError:  # nothing was moved that a network could move faster
-        gain = predicted_gain(results, replay, edits, bound_s=bound_s)
+        gain = work_alone
+    if is_of_others and work_alone.seconds < ALONE * gain.seconds and _by_chance(results):
+        gain = as_bound(gain)
     return replace(gain, own_s=sum(one.in_work_s for one in waits) / len(waits))
 
 
@@ -121,6 +124,12 @@ def _transfer(results: Results, waits: Sequence[CpuWait], *, ends: int = 1) -> l
         left = min(left, max(_known_to_move(results, moved_s, left), 1.0 - ends * share))
     left = max(left, NEGLIGIBLE)
     return [Edit(factor=1.0, network=1.0 / left)] if share > 0 else []
+
+
+def _by_chance(results: Results) -> bool:
+    """Whether too few calls are alike to tell what moving data takes on CPUs of its own."""
+    moved_s = sum(results.communication.transfer_s_by_rank) / max(len(results.trace.ranks), 1)
+    return compared_transfer_s(results.waits, results.focus)[1] < MAIN * moved_s
 
 
 def _known_to_move(results: Results, moved_s: float, by_chance: float) -> float:

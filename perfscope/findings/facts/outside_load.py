@@ -6,7 +6,7 @@ and a quiet host the rest. So what findings claim is priced on CPUs that nobody 
 savings do not hold what the host costs as well.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 
@@ -14,7 +14,7 @@ from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.judging import MAIN, MOST_LOST
-from perfscope.metrics.host.run_queue import waiting_share
+from perfscope.metrics.host.run_queue import others_share_in
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
@@ -52,7 +52,9 @@ class OutsideLoad:
         What is known in seconds of CPU time, as page faults are, is a larger share of less work;
         what is known by its place in the program becomes shorter with all else.
         """
-        return tuple(self._freed(one) if is_of_cpu_time(one) else one for one in edits)
+        return tuple(
+            own for one in edits for own in (self._freed(one) if one.is_cpu_time else (one,))
+        )
 
     def before(self, edits: Sequence[Edit]) -> tuple[Edit, ...]:
         """What frees the CPUs for a question about these edits.
@@ -69,10 +71,12 @@ class OutsideLoad:
         own = share if self.share_in is None else min(self.share_in(rank, account), MOST_LOST)
         return Edit(account=account, ranks=(rank,), factor=(1.0 - own) / (1.0 - share))
 
-    def _freed(self, edit: Edit) -> Edit:
-        mine = [self.shares.get(rank, 0.0) for rank in edit.ranks or self.shares]
-        free = 1.0 - min(max(mine, default=0.0), MOST_LOST)
-        return replace(edit, factor=max(1.0 - (1.0 - edit.factor) / free, 1.0 - MOST_LOST))
+    def _freed(self, edit: Edit) -> Iterator[Edit]:
+        """What is measured in CPU time, for each rank, which waits for a share of its own."""
+        for rank in edit.ranks or self.shares:
+            free = 1.0 - min(self.shares.get(rank, 0.0), MOST_LOST)
+            left = max(1.0 - (1.0 - edit.factor) / free, 1.0 - MOST_LOST)
+            yield replace(edit, ranks=(rank,), factor=left)
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def _wants_no_cpu(edits: Sequence[Edit]) -> bool:
 
 def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
     """That of a run; `gain` is what the run would save without it."""
-    if gain is None or not gain.edits or not thresholds.deserved(gain).is_fault:
+    if gain is None or not gain.edits or not thresholds.of_host(gain).is_fault:
         return OutsideLoad()
     waits = results.resources.cpu_waits
     theirs = [one.part(is_of_others=True) for one in waits]
@@ -118,20 +122,15 @@ def outside_load(results: Results, gain: Gain | None) -> OutsideLoad:
 
 def _by_account(results: Results) -> Callable[[int, Account], float]:
     """Tells of a rank's work in an account the share that others held it up for."""
-    of_others = {one.rank: one.others_share for one in results.resources.cpu_waits}
+    waits = {one.rank: one for one in results.resources.cpu_waits}
     pairs = zip(results.trace.ranks, results.timelines, strict=True)
     known = {rank.number: (rank, timeline) for rank, timeline in pairs}
 
     @cache
     def share_in(number: int, account: Account) -> float:
-        return of_others[number] * waiting_share(*known[number], results.focus, account)
+        return others_share_in(account, waits[number], *known[number], results.focus)
 
     return share_in
-
-
-def is_of_cpu_time(edit: Edit) -> bool:
-    """Whether an edit makes all work of ranks shorter by a share, wherever that is."""
-    return edit == Edit(ranks=edit.ranks, factor=edit.factor) and 0.0 < edit.factor < 1.0
 
 
 def without_outside_load(

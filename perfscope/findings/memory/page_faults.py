@@ -49,7 +49,7 @@ def judge(run: Facts) -> Outcome:
     """What page faults cost the run, and how to keep the memory instead."""
     times = run.results.fault_times
     found = [one for one in times if min(one.work_s, one.least_s, one.again) > 0]
-    edits = [Edit(ranks=(one.rank,), factor=1.0 - _share(one)) for one in found]
+    edits = [Edit(ranks=(one.rank,), factor=1.0 - _share(one), is_cpu_time=True) for one in found]
     if not edits:
         return passed("No time in the kernel was seen to go with memory that is taken anew.")
     bound_s = max(_share(one) * one.work_s for one in found)

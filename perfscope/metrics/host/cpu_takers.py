@@ -21,6 +21,8 @@ class CpuTakers:
     share: float
     busy_cpus: float | None  # CPUs that these processes used on average; None: not measured
     cpus: int  # that the rank may use
+    pool_share: float = 0.0
+    """The same as `share`, of what threads of the rank waited beside its main one."""
 
 
 def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
@@ -50,9 +52,9 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     withheld = _withheld(rank, edges)
     if not is_measured:
         used = np.sum([_grown(one.process_samples, "cpu_ns", edges) for one in sharing], axis=0)
-        return CpuTakers(
-            _share(waited, withheld, np.maximum(used - ran, 0.0), None, cpus), None, cpus
-        )
+        share = _share(waited, withheld, np.maximum(used - ran, 0.0), None, cpus)
+        pool = _share(_of_pool(rank, edges, waited), withheld, used, None, cpus)
+        return CpuTakers(share, None, cpus, pool)
     by_rank = np.array([_grown(one.cpu_samples, "used_ns", edges) for one in sharing])
     used, falls = by_rank.sum(axis=0), (by_rank < 0).any(axis=0)
     busy = _grown(rank.cpu_samples, "busy_ns", edges)
@@ -62,7 +64,15 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
         return CpuTakers(0.0, None, cpus)
     span = edges[-1] - edges[0]
     share = _share(waited, withheld, np.maximum(used - ran, 0.0), others, cpus)
-    return CpuTakers(share, float(others.sum() / span), cpus)
+    pool = _share(_of_pool(rank, edges, waited), withheld, used, others, cpus)
+    return CpuTakers(share, float(others.sum() / span), cpus, pool)
+
+
+def _of_pool(rank: Rank, edges: Floats, waited: Floats) -> Floats:
+    """What the rank's threads waited beside the main one; they are looked at more rarely."""
+    rows = rank.process_samples
+    looked = rows[np.flatnonzero(np.diff(rows["queue_delay_ns"], prepend=-1))]
+    return np.maximum(_grown(looked, "queue_delay_ns", edges) - waited, 0.0)
 
 
 def busy_for_anyone(rank: Rank, focus: Focus) -> float | None:

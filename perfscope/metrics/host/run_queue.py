@@ -44,6 +44,10 @@ class CpuWait:
     """That the rank may use."""
     in_pool_s: float = 0.0
     """Of the work, in which the main thread slept while threads of its process had no CPU."""
+    pool_share: float = 0.0
+    """Of that, at the expense of processes that are not the job's."""
+    counted: float = 1.0
+    """Of the waiting in work that is dealt out by time, the part that can have been waiting."""
 
     @property
     def in_work_share(self) -> float:
@@ -63,7 +67,7 @@ class CpuWait:
         """
         share = self.others_share if is_of_others else 1.0 - self.others_share
         in_work_s, in_transfer_s = share * self.in_work_s, share * self.in_transfer_s
-        in_work_s += share * self.in_pool_s if is_of_others else 0.0
+        in_work_s += self.pool_share * self.in_pool_s if is_of_others else 0.0
         return replace(self, in_work_s=in_work_s, in_transfer_s=in_transfer_s)
 
 
@@ -77,14 +81,26 @@ def cpu_waits(prepared: Prepared) -> tuple[CpuWait, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def waiting_share(rank: Rank, timeline: Timeline, focus: Focus, account: Account) -> float:
-    """Of a rank's time in an account, the part in which it waited for a CPU; 0.0 unknown."""
+def others_share_in(
+    account: Account, waits: CpuWait, rank: Rank, timeline: Timeline, focus: Focus
+) -> float:
+    """Of a rank's time in an account, the part that processes outside the job held it up for.
+
+    Args:
+        account: of work.
+        waits: what is known of the rank's waiting in all of its work.
+        rank: that waits.
+        timeline: of the rank.
+        focus: in which.
+    """
     rows = _samples(rank)
-    if len(rows) < 2:
-        return 0.0
     chosen = timeline.inside(focus) & (timeline.accounts == INDEX[account])
+    if len(rows) < 2 or not chosen.any():
+        return 0.0
     waited_ns, spent_ns = _during(rows, timeline, chosen)
-    return waited_ns / spent_ns if spent_ns > 0 else 0.0
+    pool_s = _in_pool_s(rank, timeline, chosen)
+    lost_s = waits.others_share * waits.counted * waited_ns * NS + waits.pool_share * pool_s
+    return min(lost_s / (spent_ns * NS), 1.0) if spent_ns > 0 else 0.0
 
 
 def _samples(rank: Rank) -> Table:
@@ -109,12 +125,14 @@ def _of_rank(
         return None
     inside = timeline.inside(focus)
     transfer = inside & (timeline.accounts == INDEX[Account.COMMUNICATION_TRANSFER])
-    in_work, work_ns = _during(rows, timeline, timeline.work(focus))
+    dealt, work_ns = _during(rows, timeline, timeline.work(focus))
     in_transfer, transfer_ns = _during(rows, timeline, transfer)
     takers = cpu_takers(rank, ranks, focus)
     ran = counter_growth((focus.start_ns, focus.end_ns), rows["t"], rows["cpu_ns"])[0]
-    if in_work > NEGLIGIBLE * work_ns:  # else nobody asks how much of it is work
-        in_work = max(0.0, min(in_work, work_ns - min(done() / NS, float(ran))))
+    in_work = dealt
+    if dealt > NEGLIGIBLE * work_ns:  # else nobody asks how much of it is work
+        in_work = max(0.0, min(dealt, work_ns - min(done() / NS, float(ran))))
+    pool_s = _in_pool_s(rank, timeline, timeline.work(focus))
     return CpuWait(
         rank=rank.number,
         in_work_s=in_work / 1e9,
@@ -125,12 +143,14 @@ def _of_rank(
         others_share=takers.share,
         others_cpus=takers.busy_cpus,
         cpus=takers.cpus,
-        in_pool_s=min(_in_pool_s(rank, timeline, focus), max(work_ns - in_work, 0.0) / 1e9),
+        in_pool_s=min(pool_s, max(work_ns - in_work, 0.0) / 1e9),
+        pool_share=takers.pool_share,
+        counted=in_work / dealt if dealt > 0 else 1.0,
     )
 
 
-def _in_pool_s(rank: Rank, timeline: Timeline, focus: Focus) -> float:
-    """Work in which the main thread sleeps, by the share in which threads that want a CPU lack it.
+def _in_pool_s(rank: Rank, timeline: Timeline, chosen: Bools) -> float:
+    """Chosen work in which the main thread sleeps, by the share in which its pool lacks a CPU.
 
     As long as one of them wants one: where none does, the main thread waits for something else. All
     threads are looked at more rarely than the main one, so that it goes by when they were.
@@ -141,7 +161,7 @@ def _in_pool_s(rank: Rank, timeline: Timeline, focus: Focus) -> float:
         return 0.0
     edges = looked["t"].astype(np.float64)
     length = np.diff(edges)
-    inside = counter_growth(edges, timeline.boundaries, timeline.before(timeline.work(focus)))
+    inside = counter_growth(edges, timeline.boundaries, timeline.before(chosen))
     part = np.divide(inside, length, out=np.zeros(len(length)), where=length > 0)
     ran = counter_growth(edges, main["t"], main["cpu_ns"])
     waited = counter_growth(edges, main["t"], main["queue_delay_ns"])

@@ -9,7 +9,7 @@ from perfscope.findings.facts.outside_load import MOSTLY, OutsideLoad
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import Activity, PhaseKind, Status
+from perfscope.schema.enums import Account, Activity, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
@@ -100,10 +100,85 @@ def test_of_few_calls_alike_chance_alone_tells_what_is_left(steps: int) -> None:
 
 def test_cpu_time_is_a_larger_share_of_less_work() -> None:
     load = OutsideLoad((Edit(ranks=(0,), factor=0.5),), {0: 0.5}, 1.0)
-    faults, loop = Edit(ranks=(0,), factor=0.8), Edit(activity=Activity.INTERPRETER)
+    faults, loop = (
+        Edit(ranks=(0,), factor=0.8, is_cpu_time=True),
+        Edit(activity=Activity.INTERPRETER),
+    )
     less, same = load.on_free_cpus((faults, loop))
     assert less.factor == pytest.approx(0.6)
     assert same == loop
+
+
+def test_each_rank_waits_for_cpus_for_a_share_of_its_own() -> None:
+    """CPU time of two ranks is a larger share of the work of the one that waits longer."""
+    load = OutsideLoad((Edit(ranks=(0,), factor=0.5),), {0: 0.5, 1: 0.2}, 1.0)
+    for ranks in (None, (0, 1)):
+        found = load.on_free_cpus([Edit(ranks=ranks, factor=0.8, is_cpu_time=True)])
+        assert [one.ranks for one in found] == [(0,), (1,)]
+        assert [one.factor for one in found] == pytest.approx([0.6, 0.75])
+
+
+def test_waiting_for_a_lock_is_no_cpu_time() -> None:
+    """A rank that waits for a lock waits as much shorter as all else becomes."""
+    load = OutsideLoad((Edit(ranks=(0,), factor=0.5),), {0: 0.5}, 1.0)
+    locked = Edit(ranks=(0,), factor=0.8)
+    assert load.on_free_cpus([locked]) == (locked,)
+
+
+def test_one_rank_alone() -> None:
+    """Of a job of one rank, half of whose time others have its CPU, a loop costs the half."""
+    builder = TraceBuilder(1, end_s=14.0)
+    rank = builder.rank(0).set(cpu_count_allowed=1, cpus_allowed="0")
+    for step in range(STEPS):
+        begin = 1.0 + 0.2 * step
+        rank.step(step, begin, begin + 0.2)
+        for place in range(10):
+            rank.stack(begin + 0.01 * place, (LOOPS,))
+            rank.stack(begin + 0.1 + 0.01 * place, (SOLVER, SOLVES))
+    for tick in range(141):
+        at = tick / 10
+        rank.main_sample(at, cpu_s=at / 2, queue_delay_s=at / 2)
+        rank.process_sample(at, cpu_s=at / 2, queue_delay_s=at / 2)
+        rank.cpu_sample(at, busy_s=at, used_s=at / 2, cpus=1)
+    found = analyze_trace(builder.build()).findings
+    assert found["busy_host"].status is Status.INFO
+    loud = found["lost_to_interpreter"]
+    assert loud.gain is not None
+    assert loud.gain.under_load_s == pytest.approx(0.1 * STEPS, rel=0.05)
+    assert loud.gain.seconds == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_an_account_is_held_up_by_what_was_waited_in_it(pool: bool) -> None:
+    """Half of an evaluation a rank, or its pool while it sleeps, has no CPU, and never else."""
+    builder, counter = TraceBuilder(1, end_s=41.0), 0.0
+    rank = builder.rank(0).set(cpu_count_allowed=1, cpus_allowed="0")
+    for step in range(20):
+        rank.step(step, 2.0 * step, 2.0 * step + 2.0)
+        rank.phase(PhaseKind.EVALUATE, 2.0 * step + 1.0, 2.0 * step + 2.0)
+    for tick in range(401):
+        at = tick / 10
+        counter += 0.05 if tick > 0 and (tick - 1) % 20 >= 10 else 0.0
+        main = {"cpu_s": 0.0, "queue_delay_s": 0.0 if pool else counter}
+        rank.main_sample(at, **(main if pool else {**main, "cpu_s": at - counter}))
+        rank.process_sample(at, cpu_s=at - counter, queue_delay_s=counter)
+        rank.cpu_sample(at, busy_s=at, used_s=at - counter, cpus=1)
+    results = compute(builder.build())
+    load = Facts(results, SegmentReplay(results)).on_free_cpus.load
+    assert load.share_in is not None
+    assert load.share_in(0, Account.EVALUATION) > 3 * load.share_in(0, Account.COMPUTATION)
+    assert load.share_in(0, Account.EVALUATION) > 0.2
+
+
+def test_what_is_told_of_the_host_by_chance_is_a_bound() -> None:
+    """Of 30 calls alike nothing but chance tells what moving data takes on CPUs of one's own."""
+    told = []
+    for steps in (30, STEPS):
+        results = compute(built(waited=0.6, loop_s=0.02, exchange_s=0.3, steps=steps))
+        gain = without_cpu_waits(results, SegmentReplay(results), is_of_others=True)
+        assert gain is not None
+        told.append(gain.is_bound)
+    assert told == [True, False]
 
 
 def test_sleep_takes_as_long_on_free_cpus() -> None:

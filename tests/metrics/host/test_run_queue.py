@@ -54,13 +54,17 @@ def test_work_that_is_over_within_a_turn_is_no_waiting() -> None:
     assert found.work_s - found.in_work_s == pytest.approx(0.1, rel=0.05)
 
 
+@pytest.mark.parametrize("others", [0.0, 0.1, 0.6])
 @pytest.mark.parametrize(("queued", "share"), [(0.0, 0.0), (0.6, 0.6), (1.2, 0.75)])
 def test_who_sleeps_while_threads_of_its_process_lack_a_cpu_waits_for_one(
-    queued: float, share: float
+    queued: float, share: float, others: float
 ) -> None:
-    """The main thread sleeps in all of 8 s, and threads of a pool run for 0.4 CPUs or wait."""
+    """The main thread sleeps in all of 8 s, and threads of a pool run for 0.4 CPUs or wait.
+
+    Of that, others have as large a part as they have of the time that all ran on the CPU.
+    """
     builder = TraceBuilder(1, end_s=12.0)
-    rank = builder.rank(0)
+    rank = builder.rank(0).set(cpu_count_allowed=1, cpus_allowed="0")
     for step in range(8):
         rank.step(step, 2.0 + step, 3.0 + step)
     for tick in range(121):
@@ -68,8 +72,12 @@ def test_who_sleeps_while_threads_of_its_process_lack_a_cpu_waits_for_one(
         rank.main_sample(at, cpu_s=0.0, queue_delay_s=0.0)
         looked = tick // 5 / 2  # at the threads more rarely
         rank.process_sample(at, cpu_s=0.4 * at, queue_delay_s=queued * looked)
+        rank.cpu_sample(at, busy_s=(0.4 + others) * at, used_s=0.4 * at, cpus=1)
     (found,) = compute(builder.build()).resources.cpu_waits
     assert found.in_work_s == 0.0
     assert found.in_pool_s == pytest.approx(8.0 * share, rel=0.1)
     assert found.part(is_of_others=False).in_work_s == 0.0
-    assert found.part(is_of_others=True).in_work_s == found.others_share * found.in_pool_s
+    theirs = max(others / (0.4 + others), 1.0 - 0.4 / queued) if queued else 0.0
+    told = found.part(is_of_others=True).in_work_s
+    assert told == pytest.approx(theirs * found.in_pool_s, rel=0.05)
+    assert (told > 0) == (queued > 0 and theirs > 0)
