@@ -9,6 +9,12 @@ from perfscope.units import format_seconds, format_share
 PRINTED = 0.01
 """Of seconds, which are told with three digits: two that differ by less look alike."""
 
+SHARED_HOST = (
+    "Other processes used CPUs of the job while it was recorded, and what runs beside another run "
+    "is not known: no interval is told."
+)
+"""Why savings have no interval: that of a sum over steps holds for hosts that stay as they were."""
+
 LEAST_OWN = 0.005
 """Of a saving: less is not told as a part of it."""
 

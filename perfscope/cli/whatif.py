@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,7 +163,9 @@ def _prediction(
     from perfscope.document.planned import planned_run
     from perfscope.findings.core.gain import replayed
     from perfscope.findings.core.of_whole_run import gain_of_run
+    from perfscope.findings.facts.facts import Facts
     from perfscope.replay.model import RefusedEditError
+    from perfscope.savings import SHARED_HOST
 
     words = tuple(named.text for named in edits)
     meaning = "; ".join(named.sentence for named in edits)
@@ -172,6 +175,9 @@ def _prediction(
         return Prediction(words, meaning, *(None,) * 6, (), str(refusal))
     assert found is not None  # the replay is available
     gain = gain_of_run(replayed(results, found, ()), results)
+    told = tuple(found.assumptions)
+    if gain.interval_s is not None and Facts(results, replay).on_free_cpus.load.edits:
+        gain, told = replace(gain, interval_s=None), (*told, SHARED_HOST)
     return Prediction(
         words,
         meaning,
@@ -181,7 +187,7 @@ def _prediction(
         gain_run_share=gain.run_share,
         runtime_s=results.window_s - gain.seconds,
         planned=planned_run(results, gain.seconds, planned),
-        assumptions=tuple(found.assumptions),
+        assumptions=told,
         reason=None,
     )
 

@@ -23,6 +23,12 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
     """The `losses` object of analysis.json."""
     account, explained = run.losses, claims(run, findings)
     whole, told_by = run.results.whole_run, {one.id: one for one in findings}
+    entries = [
+        _entry(entry, account, [told_by[one] for one in explained.get(entry.cause, ())], whole)
+        for entry in account.entries
+    ]
+    if run.on_free_cpus.load.edits:  # see `outside_load.of_any_run`
+        entries = [replace(one, saving=replace(one.saving, interval_s=None)) for one in entries]
     return Losses(
         life_ns=account.life_ns,
         window_ns=account.window_ns,
@@ -30,10 +36,7 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         lost_ns=account.lost_ns,
         lost_share=account.lost_share,
         unknown_share=account.unknown_share,
-        entries=tuple(
-            _entry(entry, account, [told_by[one] for one in explained.get(entry.cause, ())], whole)
-            for entry in account.entries
-        ),
+        entries=tuple(entries),
     )
 
 

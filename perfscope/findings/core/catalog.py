@@ -10,7 +10,7 @@ from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.outside_load import without_outside_load
+from perfscope.findings.facts.outside_load import of_any_run, without_outside_load
 from perfscope.findings.losses.forked import told_by_forks
 from perfscope.findings.losses.gathered import with_gathering
 from perfscope.findings.losses.groups import lost_to_waiting
@@ -62,7 +62,11 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         waiting = {*_kinds(chosen)[0], *map(lost_to_waiting, LossPattern)}
         found = list(without_outside_load(run.on_free_cpus, told_by_settings(found), waiting))
         found = list(bounded(told_once(run, found)))
-    return tuple(of_whole_run(one, run.results, run.replay) for one in found)
+    of_run = (of_whole_run(one, run.results, run.replay) for one in found)
+    if not any(one.gain is not None or one.first is not None for one in found):
+        return tuple(of_run)
+    load = run.on_free_cpus.load
+    return tuple(of_any_run(load, one) for one in of_run)
 
 
 def _kinds(catalog: Sequence[Diagnosis]) -> tuple[set[str], set[str]]:

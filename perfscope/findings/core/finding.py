@@ -60,7 +60,15 @@ class Gain:
         run_share = None if self.run_share is None else self.run_share * part
         own_s = None if self.own_s is None else self.own_s * part
         share = self.share * part
-        return replace(self, seconds=seconds, share=share, run_share=run_share, own_s=own_s)
+        load_s = None if self.under_load_s is None else self.under_load_s * part
+        return replace(
+            self,
+            seconds=seconds,
+            share=share,
+            run_share=run_share,
+            own_s=own_s,
+            under_load_s=load_s,
+        )
 
     @property
     def is_bound(self) -> bool:

@@ -18,9 +18,10 @@ from perfscope.metrics.host.run_queue import others_share_in
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
+from perfscope.savings import SHARED_HOST, is_more
 from perfscope.schema.enums import Account, Activity, Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.units import NS
+from perfscope.units import NS, format_seconds
 
 MOSTLY = "Most of these seconds are explained by processes outside the job."
 PARTLY = "A part of these seconds is explained by processes outside the job."
@@ -150,6 +151,28 @@ def without_outside_load(
         else one
         for one in findings
     )
+
+
+def of_any_run(load: OutsideLoad, finding: Finding) -> Finding:
+    """The finding with what can be promised of it where others use the CPUs as well.
+
+    What steps of this run tell of each other says nothing of the load that the next one meets. So a
+    saving there is told without it and with as much of it as this run had, and has no interval.
+    """
+    if not load.edits:
+        return finding
+    gain, first = finding.gain, finding.first
+    return replace(finding, gain=gain and _of_any_run(gain), first=first and _of_any_run(first))
+
+
+def _of_any_run(gain: Gain) -> Gain:
+    counts, with_it = gain.counts, gain.under_load_s
+    if counts == WITHOUT and with_it is not None and is_more(with_it, gain.seconds):
+        counts = f"{WITHOUT} (with it, as in this run, {gain.at_most}{format_seconds(with_it)})"
+    if gain.interval_s is None or gain.is_by_assumption:
+        return replace(gain, counts=counts)
+    told = (*(one for one in gain.assumptions if one != SHARED_HOST), SHARED_HOST)
+    return replace(gain, counts=counts, interval_s=None, assumptions=told)
 
 
 def _priced(asked: OnFreeCpus, finding: Finding, *, is_of_waiting: bool) -> Finding:

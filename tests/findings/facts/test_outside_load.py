@@ -9,6 +9,7 @@ from perfscope.findings.facts.outside_load import MOSTLY, OutsideLoad
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
+from perfscope.savings import SHARED_HOST
 from perfscope.schema.enums import Account, Activity, PhaseKind, Status
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
@@ -72,6 +73,25 @@ def test_a_change_saves_what_it_saves_on_free_cpus() -> None:
     assert loud.gain.under_load_s == pytest.approx(0.1 * STEPS, rel=0.05)
     assert "other load" in loud.gain.counts
     assert loud.status is Status.FAIL
+
+
+def test_no_interval_is_told_where_others_use_the_cpus() -> None:
+    """Steps of one run do not tell what the next one meets: its saving is told with and without."""
+    alone, found = (
+        {one.id: one for one in analyze_trace(built(waited=waited, **few)).findings.values()}
+        for waited in (0.0, 0.5)
+        for few in ({"loop_s": 0.1, "sleeps": True},)
+    )
+    sure, unsure = alone["lost_to_sleep"], found["lost_to_sleep"]
+    assert sure.gain_interval_s is not None
+    assert SHARED_HOST not in sure.assumptions
+    assert unsure.gain_interval_s is None
+    assert unsure.assumptions[-1] == SHARED_HOST
+    assert unsure.gain_s == pytest.approx(sure.gain_s)
+    busy = findings(waited=0.5)["lost_to_interpreter"]
+    assert busy.gain is not None
+    assert "with it, as in this run, up to 5.70 s" in busy.gain.counts
+    assert not [one.id for one in found.values() if one.gain_interval_s is not None]
 
 
 def test_what_waits_for_cpus_is_no_transfer() -> None:
