@@ -17,7 +17,6 @@ from perfscope.findings.facts.imbalance_judgment import (
     unable,
 )
 from perfscope.findings.facts.moving_load import MovingLoad, moving_load
-from perfscope.findings.facts.outside_load import WITHOUT
 from perfscope.findings.facts.own_lateness import OwnLateness
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
@@ -74,7 +73,7 @@ def _of_own_work(run: Facts, found: Judgment, own: OwnLateness) -> Outcome:
     gain = at_most_waited(results, gain)
     if run.on_free_cpus.load.edits:
         under_load_s = max(found.gain.seconds, gain.seconds)
-        gain = replace(gain, under_load_s=under_load_s, counts=WITHOUT)
+        gain = replace(gain, under_load_s=under_load_s)
     status = thresholds.unless_chance(thresholds.deserved(gain), gain)
     inside = f" in {wording.place(own.frame)}" if own.frame else ""
     cost = wording.saving(results, gain.seconds, is_bound=True)

@@ -33,6 +33,7 @@ WANTS_NO_CPU = (Activity.SLEEP, Activity.NETWORK)
 """What takes as long however busy the host is."""
 
 WITHOUT = "does not count what other load on the host adds"
+WITH = "is the same with and without other load on the host"
 
 
 @dataclass(frozen=True)
@@ -167,12 +168,18 @@ def of_any_run(load: OutsideLoad, finding: Finding) -> Finding:
 
 def _of_any_run(gain: Gain) -> Gain:
     counts, with_it = gain.counts, gain.under_load_s
-    if counts == WITHOUT and with_it is not None and is_more(with_it, gain.seconds):
-        counts = f"{WITHOUT} (with it, as in this run, {gain.at_most}{format_seconds(with_it)})"
+    if not counts and with_it is not None:
+        as_here = f"{gain.at_most}{format_seconds(with_it)}"
+        told = f" (with it, as in this run, {as_here})" if is_more(with_it, gain.seconds) else ""
+        counts = f"{WITHOUT}{told}"
     if gain.interval_s is None or gain.is_by_assumption:
         return replace(gain, counts=counts)
-    told = (*(one for one in gain.assumptions if one != SHARED_HOST), SHARED_HOST)
-    return replace(gain, counts=counts, interval_s=None, assumptions=told)
+    return replace(
+        gain,
+        counts=counts or WITH,
+        interval_s=None,
+        assumptions=(*gain.assumptions, SHARED_HOST),
+    )
 
 
 def _priced(asked: OnFreeCpus, finding: Finding, *, is_of_waiting: bool) -> Finding:
@@ -215,7 +222,6 @@ def _on_free_cpus(asked: OnFreeCpus, gain: Gain, usual: float) -> Gain:
         interval_s=interval and (part * interval[0], part * interval[1]),
         once_s=None if once_s is None else part * once_s,
         under_load_s=gain.seconds,
-        counts=gain.counts or WITHOUT,
     )
 
 

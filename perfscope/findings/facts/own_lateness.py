@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.facts.hot_operands import grown_operand
-from perfscope.findings.facts.imbalance_facts import SHARED, persists
+from perfscope.findings.facts.imbalance_facts import JITTER_SHARE, SHARED, persists
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.own_work import OWN, least_uneven_s
@@ -14,10 +14,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.units import NS
-
-SPREAD = 0.1
-"""Standard deviation of the CPU time of equal work, over its mean: what caches and clock rates do
-on a busy machine (two ranks that share CPUs with others: 0.01 to 0.08)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def own_lateness(
         return None
     left_s = results.focus.length_ns * NS - quiet.gain_s
     is_least = least_uneven_s(program, after=after) >= thresholds.FAIL_SHARE * left_s
-    by_chance = SPREAD * _largest_of(len(program.ranks))
+    by_chance = JITTER_SHARE * _largest_of(len(program.ranks)) / _largest_of(2)
     if not is_least or found.gain_s < by_chance * left_s:
         return None
     if persists(replay.persistence(after=before)):

@@ -14,19 +14,13 @@ import numpy as np
 from perfscope.arrays import Bools, Floats, Ints, counter_growth
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.timeline import Timeline
+from perfscope.judging import TURN_NS
+from perfscope.metrics.host.cpu_work import SAMPLES
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 
 Times = Ints | Floats
-
-BLUR_NS = 5_000_000.0
-"""Of calls between two readings of the clock, which are 2 ms apart where calls are short; where
-more of both is between two, calls and work, the clock does not tell which of them it is of."""
-
-NEAR = 5
-"""Samples of the counters on each side by which it is told what a thread without a CPU was doing: a
-stretch reaches over several, and only all of it is known to hold waiting."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +87,8 @@ def cpu_delay(rank: Rank, timeline: Timeline, focus: Focus) -> CpuDelay | None:
     evenly = np.minimum(worked * (queue / np.diff(times, append=np.inf))[sample], worked)
     left = queue - np.bincount(sample, np.where(is_told, 0.0, evenly), len(times))
     without = np.bincount(sample, np.where(is_told, idle, 0.0), len(times)).astype(np.float64)
-    whole, near = _near(without, NEAR), _near(np.maximum(left, 0.0), NEAR + 1)
+    reach = SAMPLES // 2  # a stretch lies in several, and only all of them hold all of its waiting
+    whole, near = _near(without, reach), _near(np.maximum(left, 0.0), reach + 1)
     share = np.divide(near, whole, out=np.zeros_like(whole), where=whole > 0)
     waited = np.where(is_told, idle * np.minimum(share, 1.0)[sample], evenly)
     unsure = np.where(is_told, 0.0, worked)
@@ -139,7 +134,8 @@ def _queued(rank: Rank) -> Floats:
 def _without_cpu(clocks: Table, edges: Floats, worked: Floats) -> tuple[Floats, Bools]:
     """How long the thread did not run in the work of each cell, and where clocks tell that.
 
-    What it ran is taken for work as far as there is any.
+    What it ran is taken for work as far as there is any. Between two readings there may be calls
+    too short to be told apart; where more of both is there, the clock does not tell of which it is.
 
     Args:
         clocks: readings of its CPU time.
@@ -157,7 +153,7 @@ def _without_cpu(clocks: Table, edges: Floats, worked: Floats) -> tuple[Floats, 
     between = np.diff(times, append=times[-1]) - spent
     idle = np.maximum(spent - np.diff(clocks["cpu_ns"], append=clocks["cpu_ns"][-1:]), 0.0)
     rate = np.divide(idle, spent, out=np.zeros_like(idle), where=spent > 0)
-    is_told: Bools = known & (np.minimum(spent, between) <= BLUR_NS)[place]
+    is_told: Bools = known & (np.minimum(spent, between) <= 2 * TURN_NS)[place]
     return np.where(is_told, worked * rate[place], 0.0), is_told
 
 

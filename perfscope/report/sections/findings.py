@@ -11,7 +11,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import SHARED_HOST, Wholes, split_text
+from perfscope.savings import Wholes, split_text
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
@@ -187,7 +187,7 @@ def _how_sure_saving(row: Outcome) -> str:
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"simulating the fix predicts this saving{_why_no_interval(row)}"
+        return f"simulating the fix predicts this saving{_why_no_interval(first)}"
     if row.confidence is Confidence.LOW and not _is_inferred(row):
         return "its saving may be nothing. A longer recording would tell"
     low_s, high_s = interval
@@ -204,12 +204,9 @@ def _how_sure_saving(row: Outcome) -> str:
     return f"simulating the fix predicts this saving, give or take {off}"
 
 
-def _why_no_interval(row: Outcome) -> str:
-    if SHARED_HOST in row.assumptions:
-        return (
-            " for a host that nobody else uses; there is no interval, as the load of another run "
-            "is not known"
-        )
+def _why_no_interval(found: Outcome | FirstAction) -> str:
+    if isinstance(found, FirstAction) and found.counts:
+        return "; there is no interval, as not all of what it holds is known of another run"
     return "; there are too few repeats for an interval"
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from perfscope.readers import open_recording
-from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze_trace
 from tests.support.environments import Mpi
 from tests.support.recording import Recorder
@@ -49,4 +48,4 @@ def test_work_is_told_from_waiting_for_cpus(record: Recorder, mpi: Mpi, which: s
     found = analyze_trace(trace).findings["transient_imbalance"]
     is_own = found.title.startswith("In each step the ranks work unequally long in encode()")
     assert is_own == (which == "unequal")
-    assert (found.status is Status.FAIL) == is_own
+    assert found.status.is_fault == is_own

@@ -5,7 +5,7 @@ import pytest
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.outside_load import MOSTLY, OutsideLoad
+from perfscope.findings.facts.outside_load import MOSTLY, WITH, OutsideLoad
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
@@ -87,6 +87,8 @@ def test_no_interval_is_told_where_others_use_the_cpus() -> None:
     assert SHARED_HOST not in sure.assumptions
     assert unsure.gain_interval_s is None
     assert unsure.assumptions[-1] == SHARED_HOST
+    assert unsure.gain is not None
+    assert unsure.gain.counts == WITH
     assert unsure.gain_s == pytest.approx(sure.gain_s)
     busy = findings(waited=0.5)["lost_to_interpreter"]
     assert busy.gain is not None
