@@ -78,9 +78,8 @@ def test_a_change_saves_what_it_saves_on_free_cpus() -> None:
 def test_no_interval_is_told_where_others_use_the_cpus() -> None:
     """Steps of one run do not tell what the next one meets: its saving is told with and without."""
     alone, found = (
-        {one.id: one for one in analyze_trace(built(waited=waited, **few)).findings.values()}
+        analyze_trace(built(waited=waited, loop_s=0.1, sleeps=True)).findings
         for waited in (0.0, 0.5)
-        for few in ({"loop_s": 0.1, "sleeps": True},)
     )
     sure, unsure = alone["lost_to_sleep"], found["lost_to_sleep"]
     assert sure.gain_interval_s is not None
