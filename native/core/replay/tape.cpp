@@ -13,7 +13,8 @@ size_t segments_at_once(const ReplayProgram &program)
 
 Tape::Tape(const ReplayProgram &program)
     : segments_at_once_(segments_at_once(program)),
-      window_starts_((program.segments() + segments_at_once_ - 1) / segments_at_once_ + 1), segment_starts_(program.segments())
+      window_starts_((program.segments() + segments_at_once_ - 1) / segments_at_once_ + 1), segment_starts_(program.segments()),
+      window_places_(window_starts_.size() - 1)
 {
 }
 
@@ -91,7 +92,7 @@ std::shared_ptr<const Tape> TapeWriter::done()
     Window window(program_);
     for (size_t number = 0; number < tape_.windows(); number++) {
         tape_.enter(window, number);
-        tape_.most_places_ = std::max(tape_.most_places_, window.rows() + places_[number]);
+        tape_.window_places_[number] = window.rows() + places_[number];
         tape_.window_starts_[number + 1] = tape_.window_starts_[number] + words_[number].size();
     }
     tape_.words_.reserve(tape_.window_starts_.back());

@@ -66,8 +66,8 @@ public:
             each(segment, Words{all.first + segment_starts_[segment], all.first + segment_starts_[segment + 1]});
         each(last, Words{all.first + segment_starts_[last], all.behind});
     }
-    // Of the rows and hubs of any window, no more than this.
-    size_t most_places() const { return most_places_; }
+    // Of the rows and hubs of a window.
+    size_t places(size_t number) const { return window_places_[number]; }
 
 private:
     friend class TapeWriter;
@@ -76,7 +76,7 @@ private:
     std::vector<uint32_t> words_;
     std::vector<size_t> window_starts_;
     std::vector<uint32_t> segment_starts_; // of each segment in the words of its window
-    size_t most_places_ = 0;
+    std::vector<size_t> window_places_;
 };
 
 // Makes a tape, window by window; several threads may write windows of their own.
@@ -109,14 +109,11 @@ private:
     std::vector<uint32_t> hubs_;               // place of each hub, 0 none yet: it belongs to one window alone
 };
 
-// One thread's hands: replays the windows of a tape.
+// One thread's hands: replays the windows of a tape. They are as large as the largest window that they have met: of a
+// run that has one large segment, one thread's.
 class TapePlayer {
 public:
-    TapePlayer(const ReplayProgram &program, const Tape &tape)
-        : program_(program), tape_(tape), window_(program), gap_(tape.most_places()), transfer_(tape.most_places()),
-          time_(tape.most_places())
-    {
-    }
+    TapePlayer(const ReplayProgram &program, const Tape &tape) : program_(program), tape_(tape), window_(program) {}
 
     const Window &window() const { return window_; }
     const double *gap() const { return gap_.data(); }
@@ -128,6 +125,9 @@ public:
     {
         number_ = number;
         tape_.enter(window_, number);
+        if (const size_t places = tape_.places(number); places > time_.size())
+            for (std::vector<double> *const one : {&gap_, &transfer_, &time_})
+                *one = std::vector<double>(places);
         gaps(window_, gap_.data());
         window_.take(transfer, transfer_.data());
     }

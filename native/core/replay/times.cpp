@@ -89,12 +89,10 @@ std::vector<double> find_order(const ReplayProgram &program, const Costs &costs,
     return lengths;
 }
 
-} // namespace
-
-std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals,
-                                    unsigned threads)
+// By a tape; where there is none yet, the order is found and kept, as far as its places have numbers.
+std::vector<double> arrivals_by(const Tape *tape, const ReplayProgram &program, const Costs &costs, Arrivals &arrivals,
+                                unsigned threads)
 {
-    const std::shared_ptr<const Tape> tape = program.tape();
     if (tape && program.hub_count() == 0)
         return play(program, *tape, GapColumn{costs.gap}, costs.transfer, threads,
                     [&](const TapePlayer &player) { arrivals.note(player.window(), player.times()); });
@@ -107,6 +105,14 @@ std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &c
             lengths[segment] = sweep.segment(segment);
     });
     return lengths;
+}
+
+} // namespace
+
+std::vector<double> replay_arrivals(const ReplayProgram &program, const Costs &costs, Arrivals &arrivals,
+                                    unsigned threads)
+{
+    return arrivals_by(program.tape().get(), program, costs, arrivals, threads);
 }
 
 std::vector<double> segment_lengths(const ReplayProgram &program, const Costs &costs, unsigned threads)
@@ -128,8 +134,10 @@ std::vector<double> segment_lengths(const ReplayProgram &program, const PiecesOf
     std::vector<double> gaps = gaps_of(work, fixed, program.rows());
     if (tape || program.has_only_cuts())
         return segment_lengths(program, {gaps.data(), transfer}, threads);
-    Arrivals arrivals(program, std::move(gaps)); // nobody needs them any more: the arrivals take their room
-    return replay_arrivals(program, {arrivals.data(), transfer}, arrivals, threads);
+    // Nobody needs the gaps any more, and the arrivals take their room: a tape that another thread has kept meanwhile
+    // would be played from gaps that are written over.
+    Arrivals arrivals(program, std::move(gaps));
+    return arrivals_by(nullptr, program, {arrivals.data(), transfer}, arrivals, threads);
 }
 
 std::vector<double> lengths_without(const ReplayProgram &program, const Costs &costs, const int32_t *codes_of_rows,
