@@ -70,7 +70,7 @@ def _of_own_work(run: Facts, found: Judgment, own: OwnLateness) -> Outcome:
     """Work that differs between the ranks in each step, by their own CPU time."""
     results = run.results
     gain = as_bare_bound(replayed(results, own.prediction, (SHARED,)))
-    gain = at_most_waited(results, gain)
+    gain = at_most_waited(results, gain.of(max(gain.seconds, own.least_s)))
     if run.on_free_cpus.load.edits:
         under_load_s = max(found.gain.seconds, gain.seconds)
         gain = replace(gain, under_load_s=under_load_s)

@@ -21,6 +21,7 @@ class OwnLateness:
     """What ranks that are late by turns lose by work of their own."""
 
     prediction: Prediction  # equal work for all in every step, of a run without waiting for CPUs
+    least_s: float  # what is surely lost so, in single segments
     frame: Frame | None  # where late ranks were met most, in which others waited longest
     caller: Frame | None
     operand: Operand | None
@@ -52,17 +53,17 @@ def own_lateness(
     if quiet is None or found is None:
         return None
     left_s = results.focus.length_ns * NS - quiet.gain_s
-    is_least = least_uneven_s(program, after=after) >= thresholds.FAIL_SHARE * left_s
+    least_s = least_uneven_s(program, after=after)
     by_chance = JITTER_SHARE * _largest_of(len(program.ranks)) / _largest_of(2)
-    if not is_least or found.gain_s < by_chance * left_s:
+    if least_s < thresholds.FAIL_SHARE * left_s or found.gain_s < by_chance * left_s:
         return None
     if persists(replay.persistence(after=before)):
         return None
     late = max(results.communication.late_arrivals, key=lambda one: one.waiting_s, default=None)
     if late is None:
-        return OwnLateness(found, None, None, None)
+        return OwnLateness(found, least_s, None, None, None)
     operand = grown_operand(told, late.caller) or grown_operand(told, late.frame)
-    return OwnLateness(found, late.frame, late.caller, operand)
+    return OwnLateness(found, least_s, late.frame, late.caller, operand)
 
 
 def _largest_of(count: int) -> float:

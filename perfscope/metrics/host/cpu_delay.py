@@ -14,7 +14,7 @@ import numpy as np
 from perfscope.arrays import Bools, Floats, Ints, counter_growth
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.timeline import Timeline
-from perfscope.judging import TURN_NS
+from perfscope.judging import ALONE, TURN_NS
 from perfscope.metrics.host.cpu_work import SAMPLES
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
@@ -135,7 +135,8 @@ def _without_cpu(clocks: Table, edges: Floats, worked: Floats) -> tuple[Floats, 
     """How long the thread did not run in the work of each cell, and where clocks tell that.
 
     What it ran is taken for work as far as there is any. Between two readings there may be calls
-    too short to be told apart; where more of both is there, the clock does not tell of which it is.
+    too short to be told apart; where more of both is there, the clock does not tell of which it is,
+    unless calls are seen to sleep.
 
     Args:
         clocks: readings of its CPU time.
@@ -151,9 +152,12 @@ def _without_cpu(clocks: Table, edges: Floats, worked: Floats) -> tuple[Floats, 
     place = np.where(known, reading, 0)
     spent = np.bincount(place[known], worked[known], len(times))
     between = np.diff(times, append=times[-1]) - spent
-    idle = np.maximum(spent - np.diff(clocks["cpu_ns"], append=clocks["cpu_ns"][-1:]), 0.0)
+    ran = np.diff(clocks["cpu_ns"], append=clocks["cpu_ns"][-1:])
+    idle = np.maximum(spent - ran, 0.0)
     rate = np.divide(idle, spent, out=np.zeros_like(idle), where=spent > 0)
-    is_told: Bools = known & (np.minimum(spent, between) <= 2 * TURN_NS)[place]
+    is_call = between > ALONE * (spent + between)
+    asleep = 0 < ran[is_call].sum() < (1 - ALONE) * between[is_call].sum()
+    is_told: Bools = known & (asleep | (np.minimum(spent, between) <= 2 * TURN_NS)[place])
     return np.where(is_told, worked * rate[place], 0.0), is_told
 
 
