@@ -65,7 +65,9 @@ class Wholes:
         return f"{text}{f' ({shares})' if shares else ''}{between}"
 
 
-def split_text(seconds: float, own_s: float | None, spent: str, follows: str) -> str:
+def split_text(
+    seconds: float, own_s: float | None, spent: str, follows: str, *, is_bound: bool = False
+) -> str:
     """`Of the saving of 12.4 s, 6.75 s is in row D, and 5.65 s is waiting that ends with it`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
@@ -74,7 +76,7 @@ def split_text(seconds: float, own_s: float | None, spent: str, follows: str) ->
     """
     if own_s is None or not is_more(seconds, own_s):
         return ""
-    whole = format_seconds(seconds)
+    whole = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
     if own_s < LEAST_OWN * seconds:
         return f"All of the saving of {whole} is {follows}"
     own, rest = format_seconds(own_s), format_seconds(seconds - own_s)

@@ -139,6 +139,7 @@ def _first_action(saving: Gain) -> FirstAction:
         own_s=saving.own_s,
         follows_s=None if saving.own_s is None else saving.seconds - saving.own_s,
         counts=saving.counts,
+        counts_more=saving.counts_more,
     )
 
 

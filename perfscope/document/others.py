@@ -39,4 +39,5 @@ def beside_others(
     saving = top[0].recommended
     if saving is not None and gain.seconds <= saving.seconds:
         return of_job
-    return f"{of_job} {told}, which costs more than that: record again on an idle host first."
+    more = "Other work on the host costs more than that: record again on an idle host first."
+    return f"{of_job} {more}"

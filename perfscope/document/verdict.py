@@ -28,7 +28,7 @@ from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
 from perfscope.savings import Wholes
 from perfscope.schema.enums import LossKind, Status
-from perfscope.schema.losses import NOT_USEFUL
+from perfscope.schema.losses import NOT_USEFUL, spread
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage, Need
 from perfscope.trace.model import Format
@@ -93,9 +93,11 @@ def verdict(
 def _hottest(run: Facts, top: Sequence[Finding], room: int) -> str:
     """What computes most, in so many characters at most: a verdict is shown in full.
 
-    Beside a major problem it would only lead to other places.
+    Beside a major problem, or one that may be one, it would only lead to other places.
     """
-    if top and top[0].status is Status.FAIL:
+    saving = top[0].recommended if top else None
+    is_major = saving is not None and thresholds.by_gain(saving) is Status.FAIL
+    if is_major or (top and top[0].status is Status.FAIL):
         return ""
     return hottest(run, [one.where[0] for one in top if one.where], room, is_alone=not top)
 
@@ -334,10 +336,10 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     if first is None or first.ns < WARN_SHARE * losses.window_ns:
         return included
     is_told = first.pattern is not None and first.is_certain is not False
-    pattern = f", {first.pattern.label}" if is_told and first.pattern else ""
+    pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = " besides messages and waiting for ranks" if is_disturbed else ""
+    own = " besides messages and waiting for ranks" if is_disturbed and ranks > 1 else ""
     return f"{included}. The largest cause{own} is “{label(first)}”{where}: {each}{pattern}"
 
 

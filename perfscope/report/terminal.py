@@ -351,16 +351,16 @@ def _print_top(result: Analysis, console: Console) -> None:
         _print_finding(finding, number, of, console, is_told=is_told)
         for other in named:
             if other.seen_with == finding.id:
-                _print_view(other, of, console)
+                _print_view(other, finding, of, console)
     if told := together(result.verdict, result.findings):
         console.print()
         line(console, " ".join(f"{one}." for one in told))
 
 
-def _print_view(finding: FindingRow, of: Wholes, console: Console) -> None:
+def _print_view(finding: FindingRow, leader: FindingRow, of: Wholes, console: Console) -> None:
     """A finding that is another view of the one just printed, in its block."""
-    step = f". {clean(told)}" if (told := next_step(finding)) else ""
-    line(console, f"Also: {clean(finding.title)}{view_text(finding, of)}{step}", indent=3)
+    step = f" {clean(told)}" if (told := next_step(finding, leader)) else ""
+    line(console, f"Also: {clean(finding.title)}{view_text(finding, of)}.{step}", indent=3)
 
 
 def _print_finding(

@@ -47,6 +47,8 @@ class FirstAction:
     follows_s: float | None = None
     # what it counts that the title does not: the rest of a sentence on the saving; "" for nothing
     counts: str = ""
+    # whether that is work beside what the title is about
+    counts_more: bool = False
 
 
 @dataclass(frozen=True)

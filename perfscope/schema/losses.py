@@ -8,6 +8,11 @@ NOT_USEFUL = "something other than useful computation"
 """What lost time is called in sentences: evaluations and first imports are among it, too."""
 
 
+def spread(pattern: LossPattern, ranks: int) -> str:
+    """How a loss is spread, in words; a single process is spoken of without its ranks."""
+    return pattern.label.split(",")[0] if ranks == 1 else pattern.label
+
+
 @dataclass(frozen=True)
 class LossSaving:
     """Seconds that the run would be shorter by without a cause; null with a reason."""

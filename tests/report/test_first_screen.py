@@ -257,7 +257,7 @@ def two_problems(document: Json) -> tuple[Json, Json]:
     )
     second = next(one for one in document["findings"] if one is not first)
     title = "Ranks work longer in turn"
-    second |= {**first, "id": second["id"], "title": title, "actions": ["Look there."]}
+    second |= {**first, "id": second["id"], "title": title, "actions": ["Look there."], "where": []}
     document["verdict"]["top"] = [first["id"], second["id"]]
     return first, second
 
@@ -285,6 +285,11 @@ def test_one_problem_is_one_block() -> None:
     assert told.startswith("Ranks work longer in turn : estimated saving 2.00 s (28.3 % of")
     assert ". Look there. Together " in told.split("Evidence")[0]
     assert page.count("Next step ") == 1
+    second["where"] = first["where"] = [
+        {"function": "evaluate", "file": "/job/train.py", "line": 96, "hint": ""}
+    ]
+    assert "Look there." not in also(document).split("Evidence")[0]  # it is told where it is
+    second["where"] = []
     second["status"] = "warn"
     told = also(document).split("Evidence")[0]
     assert "(this may explain it)" in told

@@ -21,6 +21,8 @@ from perfscope.report.text import (
 )
 from perfscope.report.views import place_of, rank_bars, rank_list, safe_link
 from perfscope.schema.common import Place
+from perfscope.schema.enums import LossPattern
+from perfscope.schema.losses import spread
 
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -351,3 +353,9 @@ def test_a_chart_of_the_largest_numbers_has_places(value: float, other: float) -
     assert "nan" not in svg
     assert "inf" not in svg
     assert re.search(r'd="M[\d.]+ [\d.-]+L', svg)
+
+
+def test_a_single_process_is_spoken_of_without_ranks() -> None:
+    for pattern in (LossPattern.STATIC, LossPattern.EVEN, LossPattern.VARYING):
+        assert spread(pattern, 1) == "every step"
+        assert spread(pattern, 2) == pattern.label != "every step"

@@ -139,9 +139,13 @@ def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_el
     told = breakdown.saved_in_rows(read, has_letters=True)
     assert told.startswith(f"Of the saving of 4.00 s, 3.00 s is in row {letter}, and 1.00 s is ")
     assert "3.00 s is in “Computation: files”, and 1.00 s" in breakdown.saved_in_rows(read)
-    document["breakdown"] = [one for one in document["breakdown"] if one["id"] != "of_verdict"]
     row["first_action"] |= {"gain_s": 2.0, "own_s": None, "follows_s": None}
     told = breakdown.saved_in_rows(read_known(document), has_letters=True)
-    assert told == f"The saving of 2.00 s is in row {letter}".replace("2.00 s", "2.00\xa0s")
-    row["first_action"] |= {"gain_s": 20.0}
+    assert told == f"The saving of 2.00 s is in rows C and {letter}".replace("2.00 s", "2.00\xa0s")
+    entry["waiting_ns"] = entry["ns"] // 10  # hardly anybody waits for it
+    told = breakdown.saved_in_rows(read_known(document), has_letters=True)
+    assert told.endswith(f"is in row {letter}")
+    row["first_action"] |= {"counts_more": True}
+    assert breakdown.saved_in_rows(read_known(document)) == ""
+    row["first_action"] |= {"gain_s": 20.0, "counts_more": False}
     assert breakdown.saved_in_rows(read_known(document)) == ""

@@ -108,6 +108,11 @@ def test_says_what_matters() -> None:
     for row in document["ledger"]:
         assert (row["label"][:20] in text) == (row["seconds"] > 0)
     assert "Whole run" in text
+    assert 'The saving of 1.13 s is in "' in text
+    # where no row holds it, how much the cause takes is told
+    for entry in document["losses"]["entries"]:
+        entry["findings"] = []
+    text = " ".join(shown(document).split())
     lost = [row for row in document["breakdown"] if row["id"] == "of_verdict"]
     for row in lost:
         assert f"Already counted in the rows above: {row['label'].lower()}, " in text

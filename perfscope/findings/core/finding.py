@@ -51,6 +51,7 @@ class Gain:
     own_s: float | None = None
     # what the seconds count that the title does not: the rest of a sentence about the saving, or ""
     counts: str = ""
+    counts_more: bool = False  # whether that is work beside what the title is about
     # what the change saves while other work holds the job up; None where that is no more
     under_load_s: float | None = None
 

@@ -121,5 +121,8 @@ def saved_without_zeros(run: Facts, found: SparseMessage, whole_s: float) -> Gai
     name, ranks = f"`{found.operand.name}`", run.results.communication.transfer_s_by_rank
     own_s = work_s + sum(ranks) / max(len(ranks), 1)
     return replace(
-        gain, own_s=own_s, counts=f"counts up to {format_seconds(work_s)} of work on {name}"
+        gain,
+        own_s=own_s,
+        counts=f"counts up to {format_seconds(work_s)} of work on {name}",
+        counts_more=True,
     )

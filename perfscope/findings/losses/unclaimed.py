@@ -216,7 +216,7 @@ def _without_calls(run: Facts, group: Group, callee: Callee | None) -> Gain | No
     spent_s = sum(callee.seconds.values()) / len(run.results.trace.ranks)
     if most is found:
         return replace(gain, own_s=spent_s)
-    return replace(gain, counts="counts Python code of all places")
+    return replace(gain, counts="counts Python code of all places", counts_more=True)
 
 
 def _places(group: Group, *found: Sequence[Frame]) -> tuple[Frame, ...]:

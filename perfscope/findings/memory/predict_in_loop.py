@@ -111,7 +111,7 @@ def _price(results: Results, replay: Replay, loops: list[Loop], worst: Loop) -> 
         found = predicted_gain(results, replay, edits, bound_s=bound, is_planned=True)
         return replace(found, edits=()) if found.is_bound else found
     gain = saved(results, min(bound, results.window_s), is_of_run=True)
-    return replace(gain, counts=_counted(worst))
+    return replace(gain, counts=_counted(worst), counts_more=bool(_counted(worst)))
 
 
 def _counted(loop: Loop) -> str:

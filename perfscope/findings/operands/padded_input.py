@@ -27,7 +27,7 @@ def judge(run: Facts) -> Outcome:
     share = operand.share("padding_of_longest")
     # What each position is compared with, as attention does, is padded as well.
     spent_s, part = _spent_s(run, line), 1.0 - (1.0 - share) ** 2
-    gain = replace(saved(results, spent_s * part), counts=_counted(spent_s, part))
+    gain = replace(saved(results, spent_s * part), counts=_counted(spent_s, part), counts_more=True)
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines that compute with padded sequences take little of the run.")

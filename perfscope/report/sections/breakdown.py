@@ -12,7 +12,7 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.savings import split_text
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, LossKind
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, Basis, LossKind
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
@@ -21,6 +21,7 @@ from perfscope.units import NS, counted, format_seconds, inside
 
 OF_VERDICT, OF_WORK, LOST = "of_verdict", "of_work", "lost"
 TOTAL = "Whole run"
+MUCH = 0.2  # of a loss: less waiting does not make waiting what it is about
 NEARLY = 0.99  # of seconds that are printed with three digits
 IN_CALLS = {
     LossKind.WAITING: Account.COMMUNICATION_WAIT,
@@ -64,9 +65,9 @@ def _role(part: TimePart) -> str:
 def cause_role(entry: LossEntry) -> str:
     """What colors a cause of lost time, as the parts of the run are colored that it is in."""
     if entry.kind in IN_CALLS:
-        return IN_CALLS[entry.kind].value
+        return str(IN_CALLS[entry.kind].value)
     if entry.activity is None and entry.account is not None:
-        return entry.account.value
+        return str(entry.account.value)
     cause = entry.kind.value if entry.activity is None else entry.activity.value
     return LOST_FILLS[cause].role
 
@@ -80,10 +81,8 @@ def of_verdict(result: Analysis) -> str:
     whole = f" of the {seconds(result.run.wall_s)} run"
     told: list[str] = []
     rows = {one.label.split(": ", 1)[-1] for one in result.breakdown if one.id == LOST}
-    first = _first(result)
     # in which rows its saving is says that already
-    is_told = first and first.first_action and first.first_action.own_s is not None
-    for one in () if is_told else result.breakdown:
+    for one in () if saved_in_rows(result) else result.breakdown:
         if one.id == OF_VERDICT and inside(one.label) not in rows:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
             told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
@@ -115,16 +114,16 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
         return ""
     mine, told = _rows_of(result, first.id), partial(_called, has_letters=has_letters)
     own = [row for row in mine if row.role not in COMMUNICATION_ROLES]
+    is_bound = saving.gain_basis is Basis.UPPER_BOUND
     if saving.own_s is None:
-        held = own if _hold(own, saving.gain_s) else mine
-        is_told = _hold(held, saving.gain_s) and not of_verdict(result)
-        return f"The saving of {seconds(saving.gain_s)} is in {told(held)}" if is_told else ""
+        amount = f"{'up to ' if is_bound else ''}{seconds(saving.gain_s)}"
+        is_held = not saving.counts_more and bool(mine) and _hold(mine, saving.gain_s)
+        return f"The saving of {amount} is in {told(mine)}" if is_held else ""
     shared = [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
     spent = f"in {told(own)}" if _hold(own, saving.own_s) else "spent on it by each rank (mean)"
     where = f" ({told(shared)})" if shared and has_letters else ""
-    return split_text(
-        saving.gain_s, saving.own_s, spent, f"waiting and transfer{where} that ends with it"
-    )
+    follows = f"waiting and transfer{where} that ends with it"
+    return split_text(saving.gain_s, saving.own_s, spent, follows, is_bound=is_bound)
 
 
 def _first(result: Analysis) -> FindingRow | None:
@@ -139,9 +138,14 @@ def _hold(found: Sequence[Row], spent_s: float) -> bool:
 
 def _rows_of(result: Analysis, finding: str) -> list[Row]:
     """The rows that hold what a finding explains, with what others wait because of it."""
-    entries = [one for one in result.losses.entries if finding in one.findings]
+    entries = [
+        one
+        for one in result.losses.entries
+        if finding in one.findings and one.kind is not LossKind.OTHER_PROCESSES
+    ]
     roles = {IN_CALLS[one.kind].value for one in entries if one.kind in IN_CALLS}
-    roles |= {Account.COMMUNICATION_WAIT.value for one in entries if one.waiting_ns}
+    if sum(one.waiting_ns for one in entries) >= MUCH * sum(one.ns for one in entries) > 0:
+        roles.add(Account.COMMUNICATION_WAIT.value)
     labels = {inside(one.label) for one in entries}
     return [
         row

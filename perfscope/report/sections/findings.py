@@ -82,7 +82,13 @@ def parts_text(row: Outcome) -> str:
     first = row.first_action if isinstance(row, FindingRow) else None
     if first is None or first.gain_s is None:
         return ""
-    parts = split_text(first.gain_s, first.own_s, "spent on it by each rank (mean)", ENDS_WITH_IT)
+    parts = split_text(
+        first.gain_s,
+        first.own_s,
+        "spent on it by each rank (mean)",
+        ENDS_WITH_IT,
+        is_bound=_is_bound(first),
+    )
     return " ".join(one for one in (f"{parts}." if parts else "", counted_text(first)) if one)
 
 
@@ -319,10 +325,11 @@ def view_text(row: Outcome, of: Wholes) -> str:
     return f"{f': estimated saving {saving}' if saving else ''}{f' ({why})' if why else ''}"
 
 
-def next_step(row: Outcome) -> str:
-    """The first action; "" of what the problem in whose block it stands may explain."""
+def next_step(row: Outcome, leader: Outcome | None = None) -> str:
+    """The first action; "" of what the problem in whose block it stands may explain, or is at."""
     is_explained = _seen_with(row) and _is_open(row)
-    return "" if is_explained or not row.actions else row.actions[0]
+    is_there = leader is not None and bool(row.where) and row.where[:1] == leader.where[:1]
+    return "" if is_explained or is_there or not row.actions else row.actions[0]
 
 
 def _is_placed(row: Outcome) -> bool:

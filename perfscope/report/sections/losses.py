@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from perfscope import places
 from perfscope.report.formats import percent, seconds
@@ -11,7 +12,7 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, Shown, place_of
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
-from perfscope.schema.losses import NOT_USEFUL, LossEntry, Losses, LossSaving
+from perfscope.schema.losses import NOT_USEFUL, LossEntry, Losses, LossSaving, spread
 from perfscope.units import NS, counted, format_seconds, inside, of_all
 
 MOST_SHOWN, MOST_ROWS = 4, 40
@@ -69,9 +70,11 @@ def as_found(result: Analysis) -> list[LossEntry]:
     return found
 
 
-def when(entry: LossEntry) -> str:
+def when(entry: LossEntry, ranks: int = 0) -> str:
     """How a loss is spread over the run, in words; "" where that is not known."""
-    parts = [entry.pattern.label] if entry.pattern and entry.is_certain is not False else []
+    parts = (
+        [spread(entry.pattern, ranks)] if entry.pattern and entry.is_certain is not False else []
+    )
     if entry.steps and entry.pattern in (LossPattern.WINDOW, LossPattern.ONCE):
         first, last = entry.steps
         parts.append(f"step {first}" if first == last else f"steps {first} to {last}")
@@ -116,6 +119,8 @@ def _context(result: Analysis) -> Context:
     columns: Sequence[Column] = COLUMNS
     if result.whole_run:
         caption, columns = f"{caption}, own time and waiting in the kept steps", OF_WHOLE_RUN
+    if result.run.ranks == 1:
+        columns = (*columns[:-1], replace(columns[-1], get=partial(when, ranks=1)))
     if not waits_are_told(result):
         columns = tuple(column for column in columns if column is not WAITED)
     entries = as_found(result)

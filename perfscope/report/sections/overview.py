@@ -11,6 +11,7 @@ from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
     counted_text,
     finding_view,
+    next_step,
     sureness,
     together,
     verdict_word,
@@ -75,7 +76,14 @@ def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes) -> list[Context
     """The findings that have a block of their own, each with those that are another view of it."""
     views = [(row, finding_view(row, place, of)) for row, place in named]
     return [
-        {**view, "views": [other for one, other in views if one.seen_with == row.id]}
+        {
+            **view,
+            "views": [
+                {**other, "next_step": next_step(one, row)}
+                for one, other in views
+                if one.seen_with == row.id
+            ],
+        }
         for row, view in views
         if not row.seen_with
     ]
