@@ -26,6 +26,7 @@ from perfscope.findings.losses.groups import (
     lost_to,
     lost_to_waiting,
 )
+from perfscope.findings.losses.made_anew import made_anew
 from perfscope.findings.losses.one_place import apart, at_one_place
 from perfscope.findings.losses.seen import is_seen
 from perfscope.judging import MAIN
@@ -175,7 +176,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         holder = lock_holder.holder_for(run.results, group.ranks)
     is_guess = holder is not None and lock_holder.is_inferred(holder)
     held = _held(holder, is_lock=is_lock)
-    again = read_again.seen(run, group)
+    again, anew = read_again.seen(run, group), made_anew(run, group)
     found = Finding(
         id=group.id,
         status=status,
@@ -187,13 +188,20 @@ def _finding(run: Facts, group: Group) -> Finding:
         confidence=Confidence.MEDIUM if _is_waiting(group) or is_guess else Confidence.HIGH,
         ranks=group.ranks,
         where=_places(group, lock_holder.frames(holder), meeting, worked),
-        evidence=(*_told(run, group, meeting), *evidence_of(again), *held),
+        evidence=(
+            *_told(run, group, meeting),
+            *evidence_of(again),
+            *((anew.evidence,) if anew else ()),
+            *held,
+        ),
         actions=(
+            *((anew.action,) if anew else ()),
             lock_holder.action(holder, group.entries[0].frame)
             if holder
             else _action(run, group, gain, workers, again, callee),
         ),
         holder=lock_holder.typed(holder),
+        first=anew.gain if anew else None,
     )
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
 
