@@ -5,7 +5,11 @@ from dataclasses import replace
 
 from perfscope import registry
 from perfscope.attribution.soundness import why_spoiled
-from perfscope.findings.core.certainty import NOTHING_S, as_sure_as_its_interval
+from perfscope.findings.core.certainty import (
+    NOTHING_S,
+    as_sure_as_its_interval,
+    in_words_of_its_status,
+)
 from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
@@ -62,11 +66,11 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         waiting = {*_kinds(chosen)[0], *map(lost_to_waiting, LossPattern)}
         found = list(without_outside_load(run.on_free_cpus, told_by_settings(found), waiting))
         found = list(bounded(told_once(run, found)))
-    of_run = (of_whole_run(one, run.results, run.replay) for one in found)
-    if not any(one.gain is not None or one.first is not None for one in found):
-        return tuple(of_run)
-    load = run.on_free_cpus.load
-    return tuple(of_any_run(load, one) for one in of_run)
+    told = [of_whole_run(one, run.results, run.replay) for one in found]
+    if any(one.gain is not None or one.first is not None for one in found):
+        load = run.on_free_cpus.load
+        told = [of_any_run(load, one) for one in told]
+    return tuple(in_words_of_its_status(one) for one in told)
 
 
 def _kinds(catalog: Sequence[Diagnosis]) -> tuple[set[str], set[str]]:

@@ -37,6 +37,16 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
     return replace(finding, confidence=least, status=status, is_inferred=least is not most)
 
 
+def in_words_of_its_status(finding: Finding) -> Finding:
+    """The finding; the title of a note says what takes time, and blames nothing."""
+    if finding.status is not Status.INFO:
+        return finding
+    title = finding.title
+    for fault, note in (("is slowing the run", "takes time"), ("are slowing the run", "take time")):
+        title = title.replace(fault, note)
+    return replace(finding, title=title)
+
+
 def _may_be_nothing(gain: Gain) -> bool:
     """Whether the interval of a gain holds zero, and chance may have made all of it."""
     reaches_zero = gain.interval_s is not None and gain.interval_s[0] < NOTHING_S
@@ -61,6 +71,7 @@ def _most_confidence(finding: Finding, gain: Gain) -> Confidence:
         return Confidence.LOW
     interval = gain.interval_s
     if interval is None:
-        return Confidence.MEDIUM if not gain.is_bound else Confidence.HIGH
+        is_exact = gain.is_bound or gain.is_planned  # what is counted does not vary
+        return Confidence.HIGH if is_exact else Confidence.MEDIUM
     is_narrow = interval[1] - interval[0] <= NARROW_INTERVAL * gain.seconds
     return Confidence.HIGH if is_narrow else Confidence.MEDIUM

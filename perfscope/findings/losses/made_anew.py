@@ -6,6 +6,7 @@ of the function's time, all through the run.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from perfscope.arrays import Bools, Floats
 from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file, words_of
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Evidence, Gain
+from perfscope.findings.core.finding import Evidence, Finding, Gain
 from perfscope.findings.core.gain import as_bare_bound, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.groups import Group
@@ -38,10 +39,15 @@ class MadeAnew:
     mean_s: float  # seconds of a rank in it
     gain: Gain  # of keeping what it makes, at most
 
-    @property
-    def evidence(self) -> Evidence:
-        """How long it takes."""
-        return Evidence(f"Of it, compiling in {self.name}(), per rank", self.mean_s, "s")
+    def before(self, finding: Finding) -> Finding:
+        """A finding that has this as the first thing to do."""
+        row = Evidence(f"Of it, compiling in {self.name}(), per rank", self.mean_s, "s")
+        return replace(
+            finding,
+            evidence=(*finding.evidence, row),
+            actions=(self.action, *finding.actions),
+            first=self.gain,
+        )
 
     @property
     def action(self) -> str:
@@ -52,6 +58,12 @@ class MadeAnew:
             f"through the run, for {format_seconds(self.mean_s)} per rank, {part} of this "
             "function's time."
         )
+
+
+def with_made_anew(run: Facts, group: Group, finding: Finding) -> Finding:
+    """The finding, with what is compiled again and again as the first thing to do."""
+    found = made_anew(run, group)
+    return finding if found is None else found.before(finding)
 
 
 def made_anew(run: Facts, group: Group) -> MadeAnew | None:

@@ -97,9 +97,9 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
     return Finding(
         id=group.id,
         status=status,
-        title=_title(first, entries, callee, what, is_once=is_once),
+        title=_title(entries, ranks, callee, what, is_once=is_once),
         summary=(
-            f"{what} take the ranks together {format_seconds(_own_s(entries))} at one line"
+            f"{what} {_take(entries, ranks)} {format_seconds(_own_s(entries))} at one line"
             f"{', once' if is_once else ''}. Without all of it the run would be up to "
             f"{format_seconds(gain.seconds)} shorter; what can be had depends on how it is done "
             "instead."
@@ -119,15 +119,29 @@ def _own_s(entries: Sequence[Entry]) -> float:
     return sum(one.own_ns for one in entries) * NS
 
 
+def _take(entries: Sequence[Entry], ranks: Sequence[int]) -> str:
+    """The verb, and of several ranks that their seconds are added up."""
+    verb = "takes" if len(entries) == 1 else "take"
+    return verb if len(ranks) <= 1 else f"{verb} the ranks together"
+
+
 def _title(
-    first: Entry, entries: Sequence[Entry], callee: Callee | None, what: str, *, is_once: bool
+    entries: Sequence[Entry],
+    ranks: Sequence[int],
+    callee: Callee | None,
+    what: str,
+    *,
+    is_once: bool,
 ) -> str:
-    """`json.dump takes 15.1 s per rank, once, in main() (index.py:66)`."""
-    each = format_seconds(_own_s(entries) / max(len(first.ranks), 1))
-    who = " per rank" if len(first.ranks) > 1 else ""
+    """`json.dump takes 15.1 s per rank, once, in main() (index.py:66)`.
+
+    `ranks` are all that do any of it: of those the seconds are the mean.
+    """
+    each = format_seconds(_own_s(entries) / max(len(ranks), 1))
+    who = " per rank" if len(ranks) > 1 else ""
     name = callee.name if callee is not None else what
     verb = "takes" if callee is not None or len(entries) == 1 else "take"
-    return f"{name} {verb} {each}{who}{', once' if is_once else ''}, in {place(first.frame)}"
+    return f"{name} {verb} {each}{who}{', once' if is_once else ''}, in {place(entries[0].frame)}"
 
 
 def _action(group: Group) -> str:

@@ -8,7 +8,7 @@ from perfscope.findings.core import thresholds
 from perfscope.findings.core.certainty import as_sure_as_its_interval
 from perfscope.findings.core.finding import Evidence, Finding, Gain
 from perfscope.findings.core.gain import as_bare_bound, as_bound, saved
-from perfscope.findings.core.wording import place
+from perfscope.findings.core.wording import place, ranks
 from perfscope.findings.facts import lock_holder, sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
@@ -26,7 +26,7 @@ from perfscope.findings.losses.groups import (
     lost_to,
     lost_to_waiting,
 )
-from perfscope.findings.losses.made_anew import made_anew
+from perfscope.findings.losses.made_anew import with_made_anew
 from perfscope.findings.losses.one_place import apart, at_one_place
 from perfscope.findings.losses.seen import is_seen
 from perfscope.judging import MAIN
@@ -171,12 +171,11 @@ def _finding(run: Facts, group: Group) -> Finding:
     gain = calls or gain
     workers = turns.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
     worked = [one.frame for one in (workers or entries) if one.frame is not None]
-    holder, is_lock = None, group.entries[0].cause.activity is Activity.LOCK
-    if is_lock:
-        holder = lock_holder.holder_for(run.results, group.ranks)
+    is_lock = entries[0].cause.activity is Activity.LOCK
+    holder = lock_holder.holder_for(run.results, group.ranks) if is_lock else None
     is_guess = holder is not None and lock_holder.is_inferred(holder)
     held = _held(holder, is_lock=is_lock)
-    again, anew = read_again.seen(run, group), made_anew(run, group)
+    again = read_again.seen(run, group)
     found = Finding(
         id=group.id,
         status=status,
@@ -188,21 +187,15 @@ def _finding(run: Facts, group: Group) -> Finding:
         confidence=Confidence.MEDIUM if _is_waiting(group) or is_guess else Confidence.HIGH,
         ranks=group.ranks,
         where=_places(group, lock_holder.frames(holder), meeting, worked),
-        evidence=(
-            *_told(run, group, meeting),
-            *evidence_of(again),
-            *((anew.evidence,) if anew else ()),
-            *held,
-        ),
+        evidence=(*_told(run, group, meeting), *evidence_of(again), *held),
         actions=(
-            *((anew.action,) if anew else ()),
-            lock_holder.action(holder, group.entries[0].frame)
+            lock_holder.action(holder, entries[0].frame)
             if holder
             else _action(run, group, gain, workers, again, callee),
         ),
         holder=lock_holder.typed(holder),
-        first=anew.gain if anew else None,
     )
+    found = with_made_anew(run, group, found)
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
 
 
@@ -351,7 +344,9 @@ def _summary(group: Group, gain: Gain) -> str:
     told = words.summary(group.entries[0])
     own_s = sum(one.own_ns for one in group.entries) * 1e-9
     waiting_s = sum(one.waiting_ns for one in group.entries) * 1e-9
-    spent = f"the ranks together spend {format_seconds(own_s)} on it" if own_s else ""
+    is_one = len(group.ranks) == 1
+    who = f"{ranks(group.ranks)} spends" if is_one else "the ranks together spend"
+    spent = f"{who} {format_seconds(own_s)} on it" if own_s else ""
     waits = f"others wait {format_seconds(waiting_s)} for it" if waiting_s else ""
     parts = ", and ".join(part for part in (spent, waits) if part)
     said = f"{capitalized(parts)}. {told}".strip()

@@ -67,6 +67,9 @@ def judge(run: Facts) -> Outcome:
         text += "." if facts.status() is Status.PASS else ", for another reason."
         return passed(text, confidence(facts))
     is_counted = bool(needless) and needless[0].is_counted
+    first = computed or _first(run, needless)
+    if is_counted and thresholds.deserved(first).is_fault:
+        status = thresholds.deserved(first)
     unhidden = f"Exchange of gradients that {_framework(results)} cannot hide is slowing the run"
     result = Finding(
         status=status,
@@ -83,7 +86,7 @@ def judge(run: Facts) -> Outcome:
         confidence=_confidence(facts, is_counted=is_counted),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=(*(one.evidence for one in needless), *_evidence(results)),
-        first=computed or _first(run, needless),
+        first=first,
         actions=(*(one.action for one in needless), *_actions(results)),
         overlaps=(Cause.BANDWIDTH.value,),
     )
@@ -98,9 +101,12 @@ def _beside(needless: Sequence[Needless], computed: Gain | None) -> str:
 
 
 def _confidence(facts: NetworkFacts, *, is_counted: bool) -> Confidence:
-    """How sure the cause is: where ranks wait for CPUs, an exchange may only seem exposed."""
+    """How sure the cause is: where ranks wait for CPUs, an exchange may only seem exposed.
+
+    That exchanges are made for nothing is counted, whatever they take.
+    """
     if is_counted:
-        return Confidence.MEDIUM if facts.is_contended else Confidence.HIGH
+        return Confidence.HIGH
     return Confidence.LOW if facts.is_contended else Confidence.MEDIUM
 
 

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from perfscope.document.build import sort_findings
-from perfscope.findings.core.certainty import as_sure_as_its_interval, is_firm
+from perfscope.findings.core.certainty import (
+    as_sure_as_its_interval,
+    in_words_of_its_status,
+    is_firm,
+)
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import unless_chance
 from perfscope.schema.enums import Basis, Confidence, Status
@@ -60,6 +64,21 @@ def test_a_replayed_gain_is_as_sure_as_its_interval_is_narrow(
 ) -> None:
     judged = as_sure_as_its_interval(finding(interval=interval))
     assert (judged.status, judged.confidence) == (Status.FAIL, confidence)
+
+
+def test_what_is_counted_is_certain_without_an_interval() -> None:
+    gain = Gain(2.0, 0.02, basis=Basis.REPLAY, interval_s=None, is_planned=True)
+    judged = as_sure_as_its_interval(replace(finding(), gain=gain))
+    assert (judged.status, judged.confidence) == (Status.FAIL, Confidence.HIGH)
+
+
+def test_the_title_of_a_note_blames_nothing() -> None:
+    slow = finding("Data transfer is slowing the run, mainly in main()")
+    assert in_words_of_its_status(slow).title == slow.title
+    note = in_words_of_its_status(replace(slow, status=Status.INFO))
+    assert note.title == "Data transfer takes time, mainly in main()"
+    many = replace(slow, status=Status.INFO, title="4,800 messages are slowing the run")
+    assert in_words_of_its_status(many).title == "4,800 messages take time"
 
 
 def test_a_gain_worth_acting_on_of_which_hardly_anything_is_sure_is_no_failure() -> None:

@@ -3,8 +3,12 @@
 import pytest
 
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.losses import one_place
 from perfscope.findings.losses.one_place import AT_ONCE
-from perfscope.schema.enums import Basis, Status
+from perfscope.losses.cause import LossCause
+from perfscope.losses.entry import Entry
+from perfscope.schema.enums import Activity, Basis, LossKind, Status
+from perfscope.trace.model import Frame
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
 
@@ -77,3 +81,24 @@ def test_what_is_made_and_written_in_each_step_is_one_finding() -> None:
     (found,) = loud(findings)
     assert found.gain_s == pytest.approx(STEPS * 0.2, rel=0.05)
     assert found.actions == (AT_ONCE,)
+
+
+def entry(activity: Activity, own_s: float, *ranks: int) -> Entry:
+    cause = LossCause(LossKind.OTHER_WORK, activity=activity)
+    return Entry(cause, round(own_s * 1e9), 0, ranks, frame=Frame(*LINE))
+
+
+def test_seconds_per_rank_are_of_all_ranks_that_do_any_of_it() -> None:
+    """Rank 0 makes for 4 s what both write, for 1 s each: 6 s of two ranks."""
+    entries = [entry(Activity.SERIALIZATION, 4.0, 0), entry(Activity.FILES, 2.0, 0, 1)]
+    told = one_place._title(entries, (0, 1), None, "Both", is_once=False)
+    assert told == "Both take 3.00 s per rank, in main() (index.py:66)"
+    alone = one_place._title(entries[:1], (0,), None, "It", is_once=True)
+    assert alone == "It takes 4.00 s, once, in main() (index.py:66)"
+
+
+def test_of_one_rank_nothing_is_added_up() -> None:
+    entries = [entry(Activity.FILES, 2.0, 0)]
+    assert one_place._take(entries, (0,)) == "takes"
+    assert one_place._take(entries, (0, 1)) == "takes the ranks together"
+    assert one_place._take(entries * 2, (0, 1)) == "take the ranks together"

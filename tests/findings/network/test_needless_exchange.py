@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.trace.model import PHASE_DTYPE, Trace
+from perfscope.trace.samples import MAIN_SAMPLE_DTYPE
 from tests.findings.analyzed import analyze_trace
 from tests.findings.exchange_runs import exchanges
 
@@ -52,6 +53,21 @@ def test_four_exchanges_before_the_optimizer_steps_are_three_too_many() -> None:
     assert finding.recommended.seconds == pytest.approx(STEPS * 0.06, rel=0.02)
     rarer = case.findings["network_bound"].actions[-1]
     assert "now 4 times for each step of the optimizer" in rarer
+
+
+def without_cpus(trace: Trace) -> Trace:
+    """The same on ranks that wait for a CPU for half of the time."""
+    rows = np.zeros(200, MAIN_SAMPLE_DTYPE)
+    rows["t"] = np.linspace(0, trace.wall_ns, len(rows))
+    rows["cpu_ns"] = rows["queue_delay_ns"] = rows["t"] // 2
+    return replace(trace, ranks=[replace(rank, main_samples=rows) for rank in trace.ranks])
+
+
+def test_exchanges_that_are_counted_are_certain_where_ranks_wait_for_cpus() -> None:
+    """What cannot be hidden may only seem exposed there; that three of four are needless is so."""
+    counted, seen = (judged(without_cpus(exchanging(times))) for times in (4, 1))
+    assert (counted.status, counted.confidence) == (Status.FAIL, Confidence.HIGH)
+    assert seen.confidence is not Confidence.HIGH
 
 
 @pytest.mark.parametrize(
