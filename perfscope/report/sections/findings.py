@@ -211,8 +211,8 @@ def _how_sure_saving(row: Outcome) -> str:
 
 
 def _why_no_interval(found: Outcome | FirstAction) -> str:
-    if isinstance(found, FirstAction) and found.counts:
-        return "; there is no interval, as not all of what it holds is known of another run"
+    if isinstance(found, FirstAction) and found.counts and not found.counts_more:
+        return "; it has no interval, as other load on a host differs from run to run"
     return "; there are too few repeats for an interval"
 
 

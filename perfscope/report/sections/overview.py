@@ -103,7 +103,11 @@ def how_sure(result: Analysis) -> str:
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
     told = sureness(first, "the finding" if blocks == 1 else "the first finding")
-    return f"{told} {counted_text(first.first_action)}".rstrip()
+    saving = first.first_action
+    if saving and saving.counts and not saving.counts_more:
+        # with how much of that load it would be more is told with the finding: here is one saving
+        return f"{told} The saving is that on an idle host."
+    return f"{told} {counted_text(saving)}".rstrip()
 
 
 def _facts(result: Analysis) -> list[tuple[str, str]]:
