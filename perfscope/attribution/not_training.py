@@ -20,7 +20,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.waited_for import LOCKS, waited_for
 from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
-from perfscope.trace.model import Rank, Trace
+from perfscope.trace.model import Function, Rank, Trace
 
 TRAINING_ACCOUNTS = (
     Account.TRAINING,
@@ -114,7 +114,8 @@ def _is_of_python(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -
 
     So it is where libraries of arrays take next to nothing of it, devices as well, and no line of
     the program most of it: a line that goes through all elements of something, again and again, can
-    be changed, and of a simulation or a search each line is needed.
+    be changed, and of a simulation or a search each line is needed. Where arrays take a tenth, most
+    of the rest in one function is such a loop as well, of several lines.
     """
     by_stack = np.zeros(len(trace.stacks))
     for timeline in timelines:
@@ -129,13 +130,14 @@ def _is_of_python(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -
     arrays_ns, python_ns = by_stack[computes].sum(), by_stack[python | (numbers & ~computes)].sum()
     if python_ns <= ALONE * (arrays_ns + python_ns):
         return False
-    lines: defaultdict[tuple[object, int], float] = defaultdict(float)
+    has_arrays = arrays_ns > MAIN * (1.0 - ALONE) * (arrays_ns + python_ns)
+    places: defaultdict[tuple[Function, int], float] = defaultdict(float)
     for place in np.flatnonzero(python & (by_stack > 0)).tolist():
         frames = (trace.frames[one] for one in reversed(trace.stacks[place]))
         own = next((one for one in frames if is_user_file(one.file)), None)
         if own is not None:
-            lines[own.key, own.line] += by_stack[place]
-    most = max(lines.values(), default=0.0)
+            places[own.key, 0 if has_arrays else own.line] += by_stack[place]
+    most = max(places.values(), default=0.0)
     return bool(most <= MAIN * by_stack[python].sum())
 
 

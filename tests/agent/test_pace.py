@@ -5,6 +5,7 @@ import pytest
 
 from perfscope.agent.perfscope_agent import blocked, pace
 from perfscope.agent.perfscope_agent.pace import Budget, Pace, Waits
+from perfscope.agent.perfscope_agent.places import is_loading
 
 
 def paced(cost_s: float, until_s: float, hz: float = 50.0) -> tuple[Pace, int]:
@@ -54,6 +55,22 @@ def test_loading_modules_leaves_looks_for_what_comes_next() -> None:
         now_s += pace.wait_s()
         work += now_s >= 1.0
     assert work >= 0.8 * 1.0 / 0.025
+
+
+def test_a_program_that_works_while_it_is_loaded_is_no_loading() -> None:
+    """`import train`, where `train.py` calls its own `main()` at the end."""
+    text = "def main(): pass"
+    loader, module, library = (
+        compile(text, file, "exec")
+        for file in ("<frozen importlib._bootstrap>", "/job/train.py", "/x/site-packages/a.py")
+    )
+    main, helper = (code.co_consts[0] for code in (module, library))
+    around = [(module, 0), (loader, 0), (module, 0)]
+    assert is_loading(around)
+    assert is_loading([(helper, 0), (library, 0), *around])
+    assert not is_loading([(main, 0), *around])
+    assert not is_loading([(helper, 0), (main, 0), *around])
+    assert is_loading([(library, 0), (loader, 0), (main, 0), *around])
 
 
 def test_looks_are_told_together_once_a_second() -> None:

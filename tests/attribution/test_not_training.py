@@ -128,11 +128,17 @@ def test_a_library_that_its_own_threads_compute_for_waits_for_no_lock(
 
 
 def is_python_lost(
-    *, lines: int = 4, most: float = 0.0, arrays: float = 0.0, wait: float = 0.0
+    *,
+    lines: int = 4,
+    functions: int = 4,
+    most: float = 0.0,
+    arrays: float = 0.0,
+    wait: float = 0.0,
 ) -> bool:
     """Whether plain Python is a loss to a rank whose 1000 samples show so many lines of it.
 
-    One line has more than the others, and arrays or waiting for a device take a part of the time.
+    They are of so many functions. One line has more than the others, and arrays or waiting for a
+    device take a part of the time.
     """
     builder = TraceBuilder(1, end_s=10.0)
     rank = builder.rank(0)
@@ -140,10 +146,15 @@ def is_python_lost(
     number = ("math.log", "<built-in>", 0)
     for tick in range(1000):
         line = 60 if tick % 100 < 100 * most else 61 + tick % lines
-        stack = [("day", "/home/me/queue.py", line), (heap if tick % 3 else number)]
-        if tick % 10 < 10 * arrays:
+        function = f"day{line % functions}"
+        stack = [
+            (function, "/home/me/queue.py", line),
+            (heap if functions == 1 or tick % 3 else number),
+        ]
+        part = tick * 37 % 100 / 100  # spread evenly: what comes in blocks is evaluation
+        if part < arrays:
             stack = [DIFFUSE, TENSOR]
-        elif tick % 10 < 10 * (arrays + wait):
+        elif part < arrays + wait:
             stack = [DIFFUSE, ("torch.cuda.synchronize", "<built-in>", 0)]
         rank.stack(0.01 * tick + 0.005, stack)
     results = compute(builder.build())
@@ -154,7 +165,9 @@ def is_python_lost(
 def test_a_program_that_is_plain_python_is_not_slowed_by_it() -> None:
     """Events of a simulation, for example: no line takes most, and no array is computed with."""
     assert not is_python_lost(lines=4)
+    assert not is_python_lost(lines=4, functions=1)
     assert not is_python_lost(lines=4, arrays=0.1)
+    assert not is_python_lost(lines=4, functions=1, arrays=0.05)
 
 
 def test_plain_python_beside_arrays_or_at_one_line_is_lost() -> None:
@@ -162,3 +175,4 @@ def test_plain_python_beside_arrays_or_at_one_line_is_lost() -> None:
     assert is_python_lost(wait=0.3)  # for a device
     assert is_python_lost(most=0.6)
     assert is_python_lost(lines=1)
+    assert is_python_lost(lines=4, functions=1, arrays=0.15)

@@ -213,10 +213,13 @@ typedef struct {
     uint64_t samples; /* kept outside windows */
 } sweep;
 
+/* What the clock of a call tells is of use where the call is kept. */
 static bool is_sample_kept(sweep *all, const ps_record *record)
 {
+    if (record->op == PS_SAMPLE_CLOCK)
+        return false;
     bool is_often = record->op == PS_SAMPLE_PROCESS || record->op == PS_SAMPLE_MAIN ||
-                    record->op == PS_SAMPLE_COLLECTION || record->op == PS_SAMPLE_CLOCK;
+                    record->op == PS_SAMPLE_COLLECTION;
     uint64_t number = record->t0_ns / (is_often ? OFTEN_NS : SECOND_NS);
     bool is_kept = ps_is_selected((uint32_t)number, all->sample_level);
     all->samples += is_kept;

@@ -77,8 +77,16 @@ class Places:
 
 
 def is_loading(places: list[tuple[CodeType, int]]) -> bool:
-    """Whether a stack of these places loads a module."""
-    return any(code.co_filename == _LOADER for code, _ in places)
+    """Whether a stack of these places, the innermost first, loads a module.
+
+    A program that runs as a module is loaded does its work in functions of its own.
+    """
+    for code, _ in places:
+        if code.co_filename == _LOADER:
+            return True
+        if code.co_name != "<module>" and files.is_program(code.co_filename):
+            return False
+    return False
 
 
 def line_of(code: CodeType, last: int) -> int:

@@ -188,7 +188,6 @@ class Sampler:
         got_s = now_s - self._begin_s - waits.ns / 1e9
         self._pace.looked((spent_ns - self._before_ns) / 1e9, got_s, count)
         self._before_ns = spent_ns
-        statistics["samples"] += count
         statistics["cpu_ns"] = spent_ns
 
     def _hide(self) -> None:
@@ -201,7 +200,7 @@ class Sampler:
             self._hidden.release()
 
     def _sample(self, rec: recorder.Recorder, notes: list[noted.Note], dues_ns: _Dues) -> int:
-        """Writes what was noted and what is seen now; how many looks that was."""
+        """Writes what was noted and what is seen now; at how many moments that was looked at."""
         is_held = _IS_FRAGILE and gc.isenabled()
         if is_held:
             gc.disable()
@@ -211,11 +210,14 @@ class Sampler:
             if is_held:
                 gc.enable()
         before_ns, self._looked_ns = self._looked_ns, {}
+        main, count = watched.get(recorder.main_thread), 0
         for thread_id, places, callee, call, (at_ns, was_due_ns, stood_ns) in seen:
             # a delay counts once: earlier time is covered by the look before
             since_ns = self._looked_ns.get(thread_id) or before_ns.get(thread_id, 0)
             self._looked_ns[thread_id] = at_ns
-            self._pace.is_loading = is_loading(places)
+            if thread_id == main:
+                count += 1
+                self._pace.is_loading = is_loading(places)
             waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
             most = (
                 max(1, len(places) - self._inherited)
@@ -227,7 +229,8 @@ class Sampler:
                 due_ns = max(was_due_ns, since_ns)
                 for moment_ns in self._pace.moments(due_ns, max(stood_ns, since_ns), at_ns):
                     rec.stack_sample(thread_id, stack, moment_ns)
-        return max(1, len(seen))
+        statistics["samples"] += max(1, len(seen))
+        return max(1, count)
 
     def _stack(
         self,

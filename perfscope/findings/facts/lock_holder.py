@@ -22,7 +22,7 @@ DOES = {
     Activity.SERIALIZATION: "serializes objects",
     Activity.LOGGING: "writes output",
 }
-"""What a thread does while it holds a lock."""
+"""What a thread does while others wait for it."""
 
 
 def holder_for(results: Results, ranks: Collection[int]) -> LockHolder | None:
@@ -69,7 +69,11 @@ def evidence(found: LockHolder) -> Evidence:
     """In how much of the wait it was seen at work, and where."""
     where = place(found.frame)
     inside = f" in {where}" if where else ""
-    how = "Holds the lock meanwhile" if found.doing is not None else "Seen at work meanwhile"
+    how = (
+        "Seen meanwhile, and no more after it"
+        if found.doing is not None
+        else "Seen at work meanwhile"
+    )
     label = f"{how}: {who(found)}{inside}"
     return Evidence(label, f"{format_share(found.share)} of the samples of the wait")
 
@@ -77,20 +81,22 @@ def evidence(found: LockHolder) -> Evidence:
 def is_inferred(found: LockHolder) -> bool:
     """Whether it was only seen at work meanwhile: that it holds the lock is not measured."""
     is_lock = found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
-    return is_lock and found.waiters is None and not found.is_told
+    is_seen = found.doing is not None or not found.is_told
+    return is_lock and found.waiters is None and is_seen
 
 
 def _held_by_thread(found: LockHolder, waiter: str) -> str:
-    """What a thread does while it holds a lock, by what it leaves when the wait ends."""
+    """What a thread does that probably holds a lock, as it leaves a function when the wait ends."""
     where, within = place(found.frame), place(found.within)
     does = DOES.get(found.doing, "works") if found.doing else "works"
     called = f" in {found.calling}()" if found.calling else ""
     through = f", called in {where}" if within and where and within != where else ""
     thread = f"thread {found.thread}" if found.thread else "another thread"
     return (
-        f"While {waiter or 'the main thread'} waits for the lock, {thread} of the same process "
-        f"holds it in {within or where or 'a function of its own'} and {does}{called}{through}. "
-        "Take what it needs under the lock, release it, and do this work after that."
+        f"While {waiter or 'the main thread'} waits for the lock, {thread} of the same process is "
+        f"in {within or where}, where it {does}{called}{through}, and leaves it as the wait ends: "
+        "it probably holds the lock. Take what it needs under the lock, release it, and do this "
+        "work after that."
     )
 
 

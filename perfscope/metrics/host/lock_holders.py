@@ -131,6 +131,8 @@ class _Threads:
         if not len(meanwhile):
             return None
         frame, share = _place(trace, meanwhile), len(meanwhile) / len(waits)
+        if frame is None:
+            return None  # a library's own thread: nothing tells whether it is there at any time
         kind, tid = _kind(trace, waits), int(rows["tid"][0])
         after = self._after(rank, rows)
         stays = stacks_inside(trace, frame) & ~self.locked

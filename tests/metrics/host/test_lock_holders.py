@@ -167,13 +167,20 @@ def test_a_thread_that_leaves_a_function_as_the_wait_ends_holds_the_lock_there()
     assert found.doing is Activity.NETWORK
     assert found.calling == GETS[0]
     told = action(found, Frame(*WAITS))
-    assert "thread tracker of the same process holds it in Tracker.flush() (track.py:46)" in told
+    assert "thread tracker of the same process is in Tracker.flush() (track.py:46)" in told
+    assert "leaves it as the wait ends: it probably holds the lock" in told
     assert "waits for the network in HTTPConnection.getresponse" in told
 
 
 def test_a_thread_that_is_there_at_any_time_holds_nothing() -> None:
     assert seen_while_waiting(SERVES, SERVES) == ()
     assert seen_while_waiting(POSTS, POSTS) == ()
+
+
+def test_a_thread_of_a_library_alone_holds_nothing() -> None:
+    """Nothing tells whether it is there at any time: no function of the program's is to be left."""
+    channel = (("channel_spin", "/usr/lib/python3/site-packages/grpc/_channel.py", 1288), RECEIVES)
+    assert seen_while_waiting(channel, channel) == ()
 
 
 def test_of_threads_only_those_of_the_process_hold_a_lock_in_its_memory() -> None:
