@@ -37,7 +37,7 @@ def beside_others(
         others = f"{told}: with no other load on the host, the run would be {saved} shorter"
         return f"{others}. In the job itself: {of_job}"
     saving = top[0].recommended
-    if saving is not None and gain.seconds <= saving.seconds:
+    if saving is None or gain.seconds <= saving.seconds:
         return of_job
-    more = "Other work on the host costs more than that: record again on an idle host first."
-    return f"{of_job} {more}"
+    costs = "may cost" if gain.is_bound else "costs"
+    return f"{of_job} Other work on the host {costs} more than that: record again on an idle host."

@@ -149,3 +149,15 @@ def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_el
     assert breakdown.saved_in_rows(read_known(document)) == ""
     row["first_action"] |= {"gain_s": 20.0, "counts_more": False}
     assert breakdown.saved_in_rows(read_known(document)) == ""
+
+
+def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
+    document = two_ranks_evaluation()
+    row = next(one for one in document["findings"] if one["id"] == document["verdict"]["top"][0])
+    for entry in document["losses"]["entries"]:
+        entry["findings"] = []
+    row["first_action"] |= {"gain_s": 2.0, "own_s": 0.0, "follows_s": 2.0}
+    told = breakdown.saved_in_rows(read_known(document), has_letters=True)
+    assert "spent on it by each rank" in told
+    row["first_action"] |= {"own_s": None, "follows_s": None}
+    assert breakdown.saved_in_rows(read_known(document), has_letters=True) == ""

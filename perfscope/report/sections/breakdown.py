@@ -117,7 +117,8 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
     is_bound = saving.gain_basis is Basis.UPPER_BOUND
     if saving.own_s is None:
         amount = f"{'up to ' if is_bound else ''}{seconds(saving.gain_s)}"
-        is_held = not saving.counts_more and bool(mine) and _hold(mine, saving.gain_s)
+        is_held = not saving.counts_more and _hold(mine, saving.gain_s)
+        is_held = is_held and _explains(result, first.id, saving.gain_s)
         return f"The saving of {amount} is in {told(mine)}" if is_held else ""
     shared = [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
     spent = f"in {told(own)}" if _hold(own, saving.own_s) else "spent on it by each rank (mean)"
@@ -133,16 +134,28 @@ def _first(result: Analysis) -> FindingRow | None:
 
 def _hold(found: Sequence[Row], spent_s: float) -> bool:
     """Whether rows have so many seconds, as these are printed."""
-    return sum(row.seconds for row in found) >= spent_s * NEARLY
+    return bool(found) and sum(row.seconds for row in found) >= spent_s * NEARLY
 
 
-def _rows_of(result: Analysis, finding: str) -> list[Row]:
-    """The rows that hold what a finding explains, with what others wait because of it."""
-    entries = [
+def _explained_by(result: Analysis, finding: str) -> list[LossEntry]:
+    """What a finding explains of what was lost; what other processes took is none of it."""
+    return [
         one
         for one in result.losses.entries
         if finding in one.findings and one.kind is not LossKind.OTHER_PROCESSES
     ]
+
+
+def _explains(result: Analysis, finding: str, spent_s: float) -> bool:
+    """Whether a finding explains so many seconds a rank, of a run that is known as a whole."""
+    ns = sum(one.ns for one in _explained_by(result, finding))
+    mean_s = ns * NS / max(result.run.recorded_ranks, 1)
+    return result.whole_run is not None or mean_s >= spent_s * NEARLY
+
+
+def _rows_of(result: Analysis, finding: str) -> list[Row]:
+    """The rows that hold what a finding explains, with what others wait because of it."""
+    entries = _explained_by(result, finding)
     roles = {IN_CALLS[one.kind].value for one in entries if one.kind in IN_CALLS}
     if sum(one.waiting_ns for one in entries) >= MUCH * sum(one.ns for one in entries) > 0:
         roles.add(Account.COMMUNICATION_WAIT.value)
@@ -150,7 +163,7 @@ def _rows_of(result: Analysis, finding: str) -> list[Row]:
     return [
         row
         for row in rows(result)
-        if row.key and (row.role in roles or row.label.split(": ", 1)[-1] in labels)
+        if row.key and (row.role in roles or inside(row.label.split(": ", 1)[-1]) in labels)
     ]
 
 
