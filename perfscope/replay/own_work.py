@@ -30,7 +30,7 @@ def least_uneven_s(program: Program, *, after: Sequence[Edit] = ()) -> float:
     work = by_segment(program, apply_edits(program, after))
     told, most = _waited(program, delays)
     own, least = np.maximum(work - told, 0.0), np.maximum(work - most, 0.0)
-    is_exact = most <= told * (1.0 + NS) + 1.0
+    is_exact = most <= told + 1.0  # to the nanosecond, in which times are
     others = np.where(is_exact, own, work)
     rest = others.sum(axis=1, keepdims=True) - others
     beyond = least - (least + rest) / work.shape[1]
@@ -45,7 +45,7 @@ def _waited(program: Program, delays: Sequence[CpuDelay]) -> tuple[Floats, Float
     shape = program.segment_count, ranks
     cell = program.row_segment[row].astype(np.int64) * ranks + program.row_rank[row]
     firsts = np.flatnonzero(np.diff(cell, prepend=-1))
-    lasts = np.append(firsts[1:], len(cell)) - 1
+    lasts = np.append(firsts, len(cell))[1:] - 1  # none where there is no work
     end = begin[lasts] + program.work.ns[lasts]
     told, most = np.zeros(shape[0] * ranks), np.zeros(shape[0] * ranks)
     for place, delay in enumerate(delays):

@@ -79,7 +79,7 @@ def _of_own_work(run: Facts, found: Judgment, own: OwnLateness) -> Outcome:
     cost = wording.saving(results, gain.seconds, is_bound=True)
     return Finding(
         status=status,
-        title=f"In each step the ranks work unequally long{inside}{_sizes(own)}",
+        title=f"The ranks do unequal amounts of work in each step{inside}{_sizes(own)}",
         summary=(
             "Added up, the ranks work equally long (load balance of shared work "
             f"{found.facts.load_balance:.3f}), but in each step one of them has more to do, by its "
@@ -102,7 +102,8 @@ def _by_chance(results: Results, found: Judgment, gain: Gain) -> str:
     if rest_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
         return ""
     return (
-        f" Another {format_seconds(rest_s)} of the lateness is chance: in it, ranks wait for CPUs."
+        f" Up to another {format_seconds(rest_s)} comes from late ranks that wait for CPUs, which "
+        "is chance."
     )
 
 

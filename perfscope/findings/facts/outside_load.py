@@ -162,11 +162,16 @@ def of_any_run(load: OutsideLoad, finding: Finding) -> Finding:
     """
     if not load.edits:
         return finding
-    gain, first = finding.gain, finding.first
-    return replace(finding, gain=gain and _of_any_run(gain), first=first and _of_any_run(first))
+    gain, first, is_asked = finding.gain, finding.first, finding.status.is_fault
+    return replace(
+        finding,
+        gain=gain and _of_any_run(gain, is_asked=is_asked),
+        first=first and _of_any_run(first, is_asked=is_asked),
+    )
 
 
-def _of_any_run(gain: Gain) -> Gain:
+def _of_any_run(gain: Gain, *, is_asked: bool) -> Gain:
+    """The gain without an interval; what no load changes is said to be the same where asked."""
     counts, with_it = gain.counts, gain.under_load_s
     if not counts and with_it is not None:
         as_here = f"{gain.at_most}{format_seconds(with_it)}"
@@ -176,7 +181,7 @@ def _of_any_run(gain: Gain) -> Gain:
         return replace(gain, counts=counts)
     return replace(
         gain,
-        counts=counts or WITH,
+        counts=counts or (WITH if is_asked and _wants_no_cpu(gain.edits) else ""),
         interval_s=None,
         assumptions=(*gain.assumptions, SHARED_HOST),
     )

@@ -109,6 +109,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     assert "Efficiency is low" not in of_job
     assert "CPUs used by processes outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
+    assert facts.other_processes_gain is not None
     gain_of_others = facts.other_processes_gain.seconds
     for seconds in (2.0 * gain_of_others, 0.5 * gain_of_others):
         gain = saved(found.results, seconds, basis=Basis.REPLAY)
