@@ -117,11 +117,23 @@ def install_function(module: ModuleType) -> None:
 
 def _samples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """Samples of what a compiled function is given, a batch or an iterator; 0 unknown."""
-    known = wrap.batch_length(args) or wrap.batch_length(kwargs)
     try:
+        known = _batch(list(args)) or _batch(list(kwargs.values()))
         return known or _iterator.samples((*args, *kwargs.values()))
     except Exception:  # another version's iterators
         return 0
+
+
+def _batch(given: list[Any]) -> int:
+    """Samples of a batch among what is given; 0 unknown.
+
+    Numbers in a row that stand alone may be anything, such as all gradients one after the other.
+    """
+    while len(given) == 1 and isinstance(given[0], (list, tuple)):
+        given = list(given[0])
+    length = wrap.batch_length(given)
+    is_row = len(getattr(wrap.first_array(given), "shape", ())) == 1
+    return length if not is_row or wrap.batch_length(given[1:]) == length else 0
 
 
 def kind_of(name: str) -> int:
