@@ -8,6 +8,9 @@ JUDGED = {
     "restarted_workers": {"exposed_exchange": "true"},
     "transformers_trainer": {"exposed_exchange": "true"},
     "zero_redundancy": {"data_stall": "true"},
+    "lightning_classifier": {
+        "threads_over_cores": "true, on two cores that others use as well",
+    },
     "keras_torch": {"frequent_evaluation": "true", "data_stall": "true"},
     "keras_jax": {"lost_to_compiling": "true"},
     "jax_processes": {"frequent_evaluation": "true"},
