@@ -45,6 +45,9 @@ TRAINING_ACTIVITIES = frozenset(
 """Who waits for workers of its own has it done."""
 
 
+PLAIN = (Activity.INTERPRETER, Activity.TEXT)
+"""What a program does that computes with no arrays: its own code, and what takes texts apart."""
+
 IS_TRAINING = np.isin(np.arange(len(INDEX)), [INDEX[account] for account in TRAINING_ACCOUNTS])
 """Which indices of accounts are training work."""
 
@@ -60,7 +63,7 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
         # what a line of the user's had called is not recorded: it may all be numeric work
         training.add(Activity.INTERPRETER)
     elif _is_of_python(trace, activity, timelines):
-        training.add(Activity.INTERPRETER)
+        training.update(PLAIN)
     # ranks that all sleep most of the time simulate their work; who waits for its own workers has
     # it done
     by_rank = _spent(activity, timelines)
@@ -110,7 +113,7 @@ def _wanted_by_others(rank: Rank) -> int:
 
 
 def _is_of_python(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> bool:
-    """Whether plain Python is what the program does, and nothing that is slow beside its work.
+    """Whether plain Python, with texts, is what the program does, and not slow beside its work.
 
     So it is where libraries of arrays take next to nothing of it, devices as well, and no line of
     the program most of it: a line that goes through all elements of something, again and again, can
@@ -121,7 +124,7 @@ def _is_of_python(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -
     for timeline in timelines:
         known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
         np.add.at(by_stack, timeline.stacks[known], timeline.lengths[known])
-    python = activity == ACTIVITIES.index(Activity.INTERPRETER)
+    python = np.isin(activity, [ACTIVITIES.index(one) for one in PLAIN])
     computes = activity == ACTIVITIES.index(Activity.NUMERIC)
     for place in np.flatnonzero(computes & (by_stack > 0)).tolist():
         computes[place] = not _is_of_numbers(trace, trace.stacks[place])

@@ -176,3 +176,19 @@ def test_plain_python_beside_arrays_or_at_one_line_is_lost() -> None:
     assert is_python_lost(most=0.6)
     assert is_python_lost(lines=1)
     assert is_python_lost(lines=4, functions=1, arrays=0.15)
+
+
+@pytest.mark.parametrize(("arrays", "is_lost"), [(0.0, False), (0.4, True)])
+def test_taking_texts_apart_is_the_work_of_a_program_without_arrays(
+    arrays: float, is_lost: bool
+) -> None:
+    """Lines of a log are matched, in a fifth of the time, and counted; or beside a training."""
+    builder = TraceBuilder(1, end_s=10.0)
+    for tick in range(1000):
+        part, where = tick * 37 % 100 / 100, f"count{tick % 5}"
+        match = [("parse", "/home/me/log.py", 33), ("re.Pattern.match", "<built-in>", 0)]
+        stack = match if part > 0.8 else [(where, "/home/me/log.py", 50 + tick % 5)]
+        builder.rank(0).stack(0.01 * tick + 0.005, [DIFFUSE, TENSOR] if part < arrays else stack)
+    results = compute(builder.build())
+    assert results.not_training is not None
+    assert (ACTIVITIES.index(Activity.TEXT) in results.not_training) == is_lost
