@@ -25,19 +25,13 @@ def beside_others(
 ) -> str:
     """What is said of the job, and what other work on the host costs it.
 
-    The latter is no fault of the job, and nothing in it can be changed for that: a finding comes
-    first, whatever it costs, and beside its saving no other one is told. Where there is none, the
-    host comes first. `used` is how many CPUs others used.
+    The latter is no fault of the job, and nothing in it can be changed for that: where there is a
+    finding, it is told elsewhere. Where there is none, the host comes first. `used` is how many
+    CPUs others used.
     """
-    if gain is None:
+    if gain is None or top:
         return of_job
     told = f"Processes outside the job {f'used {used}' if used else 'use its CPUs'}"
-    if not top:
-        saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
-        others = f"{told}: with no other load on the host, the run would be {saved} shorter"
-        return f"{others}. In the job itself: {of_job}"
-    saving = top[0].recommended
-    if saving is None or gain.seconds <= saving.seconds:
-        return of_job
-    costs = "may cost" if gain.is_bound else "costs"
-    return f"{of_job} Other work on the host {costs} more than that: record again on an idle host."
+    saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
+    others = f"{told}: with no other load on the host, the run would be {saved} shorter"
+    return f"{others}. In the job itself: {of_job}"

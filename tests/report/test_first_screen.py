@@ -322,7 +322,7 @@ def test_a_saving_on_a_shared_host_is_told_once_on_the_first_screen() -> None:
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_basis="replay", gain_interval_s=None)
     row["first_action"]["counts"] = "does not count what other load adds (with it 9.00 s)"
-    assert "The saving is that on an idle host." in words(document)
+    assert "The saving assumes an idle host." in words(document)
     assert "9.00 s" not in words(document)
     assert "(with it 9.00 s)" in shown(document, "findings").replace("\xa0", " ")
     row["first_action"]["counts_more"] = True

@@ -212,7 +212,7 @@ def _how_sure_saving(row: Outcome) -> str:
 
 def _why_no_interval(found: Outcome | FirstAction) -> str:
     if isinstance(found, FirstAction) and found.counts and not found.counts_more:
-        return "; it has no interval, as other load on a host differs from run to run"
+        return "; it has no interval, because the load of other processes varies between runs"
     return "; there are too few repeats for an interval"
 
 

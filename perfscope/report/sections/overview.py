@@ -106,7 +106,7 @@ def how_sure(result: Analysis) -> str:
     saving = first.first_action
     if saving and saving.counts and not saving.counts_more:
         # with how much of that load it would be more is told with the finding: here is one saving
-        return f"{told} The saving is that on an idle host."
+        return f"{told} The saving assumes an idle host."
     return f"{told} {counted_text(saving)}".rstrip()
 
 
