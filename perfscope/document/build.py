@@ -31,6 +31,7 @@ from perfscope.files import replace_file
 from perfscope.findings.core.catalog import diagnoses
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.order import likely_s
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.analysis import Analysis
@@ -144,10 +145,11 @@ def _first_action(saving: Gain) -> FirstAction:
 
 
 def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings as they are shown: by status, firm ones first, by what they cost, as given."""
+    """Findings as they are shown: by status, firm ones first, by what can be had, as given."""
 
     def key(finding: Finding) -> tuple[int, bool, float]:
-        return finding.status.order, not is_firm(finding), -(finding.gain_s or 0.0)
+        likely = likely_s(finding.recommended) if finding.recommended else 0.0
+        return finding.status.order, not is_firm(finding), -likely
 
     return tuple(sorted(findings, key=key))
 

@@ -17,6 +17,7 @@ from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
+from perfscope.findings.core.order import likely_share
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes_of_run
 from perfscope.findings.facts.facts import Facts
@@ -132,8 +133,9 @@ def share_of(seconds: float | None, whole_s: float | None) -> float | None:
 
 
 def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
-    """Failed ones first, then firm ones, then by cost; one without seconds counts as large."""
-    share = UNPRICED_SHARE if finding.gain_share is None else finding.gain_share
+    """Failed ones first, then firm ones, then by what can be had; without seconds it is much."""
+    saving = finding.recommended
+    share = UNPRICED_SHARE if saving is None else likely_share(saving)
     is_failed = finding.status is Status.FAIL
     return finding.id != FIRST, not is_failed, not is_firm(finding), -share
 

@@ -59,9 +59,9 @@ class Analysis:
     other_tools: tuple[ToolReport, ...]  # one row for each file; none of it enters any other figure
     replay: ReplayResult
     # every diagnosis, by status (`fail`, `warn`, `info`, `not_measured`, `not_applicable`, `pass`,
-    # `error`), and inside those first whose interval does not reach zero, then by gain; one whose
-    # interval reaches zero has the confidence `low`, and is `info` unless the program plans it or
-    # it comes once
+    # `error`), and inside those first whose interval does not reach zero, then by what can be
+    # had: what the first action saves, of an upper bound half; one whose interval reaches zero has
+    # the confidence `low`, and is `info` unless the program plans it or it comes once
     findings: tuple[FindingRow, ...]
     # `run_length`, `overhead`, `dropped_records`, `missing_ranks`, `endings`, `clocks`,
     # `unlabeled_time`, `replay_error`, `recording_notes`; `sampled_only` only when nothing but

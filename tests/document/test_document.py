@@ -13,7 +13,7 @@ from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.schema.check import problems
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Basis, Status
 from perfscope.schema.write import Json, document_text, plain
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -94,6 +94,23 @@ def test_findings_come_by_status_and_gain() -> None:
         "pass",
         "error",
     ]
+
+
+def test_a_replayed_saving_comes_before_a_bound_of_which_it_is_the_main_part() -> None:
+    def finding(name: str, gain_s: float, basis: Basis, first: Gain | None = None) -> Finding:
+        gain = Gain(gain_s, gain_s / 100, basis=basis)
+        return Finding(id=name, status=Status.FAIL, title="", summary="", gain=gain, first=first)
+
+    ordered = document.sort_findings(
+        [
+            finding("first action", 20.0, Basis.REPLAY, Gain(3.0, 0.03, basis=Basis.REPLAY)),
+            finding("bound", 5.53, Basis.UPPER_BOUND),
+            finding("replayed", 4.71, Basis.REPLAY),
+            finding("large bound", 9.6, Basis.UPPER_BOUND),
+        ]
+    )
+    names = [item.id for item in ordered]
+    assert names == ["large bound", "replayed", "first action", "bound"]
 
 
 def test_plain_knows_json_only() -> None:
