@@ -17,7 +17,7 @@ from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
-from perfscope.findings.core.order import likely_share
+from perfscope.findings.core.order import LIKELY, likely_share
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import of_window, place, wholes_of_run
 from perfscope.findings.facts.facts import Facts
@@ -42,7 +42,7 @@ TRAINS = 0.95
 GOOD_EFFICIENCY = 0.8
 """Below this parallel efficiency a run without findings is not called healthy."""
 
-UNPRICED_SHARE = 0.1  # of the focus: what a fault without seconds is ranked as
+UNPRICED_SHARE = 0.1  # of the focus: the bound that a fault without seconds is ranked as
 FIRST = "singleton_worlds"  # makes the meaning of all others another
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 STRETCHED = {
@@ -135,7 +135,7 @@ def share_of(seconds: float | None, whole_s: float | None) -> float | None:
 def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
     """Failed ones first, then firm ones, then by what can be had; without seconds it is much."""
     saving = finding.recommended
-    share = UNPRICED_SHARE if saving is None else likely_share(saving)
+    share = LIKELY * UNPRICED_SHARE if saving is None else likely_share(saving)
     is_failed = finding.status is Status.FAIL
     return finding.id != FIRST, not is_failed, not is_firm(finding), -share
 

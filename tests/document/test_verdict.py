@@ -270,30 +270,6 @@ def fault(name: str, status: Status, gain_s: float | None, *edits: Edit) -> Find
     return Finding(status, name, ".", gain, id=name)
 
 
-def test_faults_without_seconds_leave_a_place_to_one_that_has_them() -> None:
-    faults = [fault(name, Status.FAIL, None) for name in "abc"]
-    faults += [fault("small", Status.WARN, 2.0), fault("priced", Status.FAIL, 4.0)]
-    analyzed = analyze(Plan(steps=10))
-    found = build_verdict(analyzed.results, analyzed.replay, faults)
-    assert found["top"] == ["a", "b", "priced"]
-    assert found["combined_gain_s"] == 4.0
-
-
-def test_a_warning_with_seconds_does_not_push_a_failure_away() -> None:
-    faults = [fault(name, Status.FAIL, None) for name in "abc"]
-    faults.append(fault("small", Status.WARN, 2.0))
-    analyzed = analyze(Plan(steps=10))
-    assert build_verdict(analyzed.results, analyzed.replay, faults)["top"] == ["a", "b", "c"]
-
-
-def test_the_verdict_is_what_can_be_had_and_not_the_larger_bound() -> None:
-    analyzed = analyze(Plan(steps=10))
-    bound = Finding(Status.FAIL, "bound", ".", Gain(5.53, 0.0553), id="bound")
-    faults = [bound, fault("replayed", Status.FAIL, 4.71), fault("less", Status.FAIL, 2.7)]
-    found = build_verdict(analyzed.results, analyzed.replay, faults)
-    assert found["top"] == ["replayed", "bound", "less"]
-
-
 def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
     analyzed = analyze(Plan(ranks=2, evaluate_s=2.0))
     alone = analyzed.findings["rank_zero_evaluation"]
