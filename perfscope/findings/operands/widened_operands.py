@@ -8,6 +8,13 @@ from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.first_meeting import (
+    DOUBLE,
+    SINGLE,
+    Meeting,
+    decides,
+    first_meeting,
+)
 from perfscope.findings.facts.hot_operands import (
     has_operands,
     saved_of_ranks,
@@ -19,7 +26,6 @@ from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 
-SINGLE, DOUBLE = "float32", "float64"
 ACTION = (
     "If single precision is enough, as it is for `{0}`, make `{1}` single where it comes from "
     "(`.astype(np.float32)`). Random numbers, means and quotients of integers are double in NumPy "
@@ -45,16 +51,14 @@ def judge(run: Facts) -> Outcome:
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines that compute in double what is partly single take little of the run.")
-    where = wording.place(frame)
+    seen = Meeting(frame, single, double)
+    first = first_meeting(run, seen)
+    cause = first or seen
     return Finding(
         status=status,
-        title=(
-            f"{where} computes in double precision, because {DOUBLE} `{double.name}` promotes "
-            f"{SINGLE} `{single.name}`"
-        ),
+        title=_title(seen, first),
         summary=(
-            f"`{double.name}` is {shape_of(double)}, and `{single.name}` {shape_of(single)}: each "
-            f"call converts all of `{single.name}` and computes in double precision, and what is "
+            f"{_converts(cause)} and computes in double precision, and what is "
             "made of its result is mostly double as well. In single precision, all work on such "
             "arrays would take "
             f"{wording.saving(results, gain.seconds, is_bound=True)} less."
@@ -66,15 +70,38 @@ def judge(run: Facts) -> Outcome:
             for rank, sites in zip(results.trace.ranks, run.worked_on, strict=True)
             if any(map(widened, sites))
         ),
-        where=tuple(meetings),
+        where=tuple(dict.fromkeys((cause.frame, *meetings))),
         evidence=(
-            Evidence(f"`{double.name}`", shape_of(double)),
-            Evidence(f"`{single.name}`", shape_of(single)),
-            *_others(chain(*own), double.name),
+            Evidence(f"`{cause.double.name}`", shape_of(cause.double)),
+            Evidence(f"`{cause.single.name}`", shape_of(cause.single)),
+            *_others(chain(*own), cause.double.name),
         ),
-        actions=((OF_NUMBER if double.is_number else ACTION).format(single.name, double.name),),
+        actions=(_action(cause),),
         overlaps=("slow_operands", "repeated_work"),
     )
+
+
+def _title(seen: Meeting, first: Meeting | None) -> str:
+    """Where work is double, and by what: of what was passed there also where that was."""
+    cause = first or seen
+    passed = f", passed in {wording.place(first.frame)}," if first else ""
+    return (
+        f"{wording.place(seen.frame)} computes in double precision, because {DOUBLE} "
+        f"`{cause.double.name}`{passed} promotes {SINGLE} `{cause.single.name}`"
+    )
+
+
+def _converts(cause: Meeting) -> str:
+    single, double = cause.single, cause.double
+    return (
+        f"`{double.name}` is {shape_of(double)}, and `{single.name}` {shape_of(single)}: each call "
+        f"converts all of `{single.name}`"
+    )
+
+
+def _action(cause: Meeting) -> str:
+    told = OF_NUMBER if cause.double.is_number else ACTION
+    return told.format(cause.single.name, cause.double.name)
 
 
 def _meetings(run: Facts) -> dict[Frame, tuple[Operand, Operand]]:
@@ -113,13 +140,8 @@ def widened(site: WorkedOn) -> tuple[Operand, Operand] | None:
     names = [name.removesuffix(".T").removesuffix(".mT") for name in site.met]
     both = [one for name in names for one in site.operands if one.name == name]
     single = [one for one in both if one.dtype == SINGLE and one.elements > 1]
-    double = [one for one in both if one.dtype == DOUBLE and _decides(one)]
+    double = [one for one in both if one.dtype == DOUBLE and decides(one)]
     return (single[0], double[0]) if single and double and site.is_innermost else None
-
-
-def _decides(one: Operand) -> bool:
-    """Whether it makes what it meets as wide: arrays do, and numbers since NumPy 2."""
-    return one.elements > 1 or one.is_number
 
 
 def _is_double(site: WorkedOn) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from perfscope.trace.operands import SUBNORMAL_TIMES, worked_on
-from tests.findings.operands.operand_runs import STEPS, faults, operand, site
+from tests.findings.operands.operand_runs import MAIN, STEPS, faults, operand, site
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,57 @@ def test_a_number_of_numpy_widens_an_array() -> None:
     assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
     assert "convert `rate` where it is made" in finding.actions[0]
     assert faults(site(array, number, contents=10, met=["x", "other"])) == {}
+
+
+WIDE_NUMBER = {"kind": "number", "dtype": "float64", "shape": [], "elements": [1, 1]}
+
+
+def call(*operands: dict[str, Any], line: int = MAIN[2]) -> dict[str, Any]:
+    """Looks at the line that calls the function of the hot line, with what it passes."""
+    place = "\x1f".join((MAIN[0], MAIN[1], str(line)))
+    return {**site(*operands, contents=10), "place": place, "is_innermost": False}
+
+
+def test_work_that_is_double_by_what_was_passed_is_told_by_that() -> None:
+    """What the function itself computes is double because a number it gets is."""
+    hot = {**pair("float64", "float32"), "computed": ["x"]}
+    passed = call(operand(name="q", dtype="float32"), operand(name="scale", **WIDE_NUMBER))
+    (finding,) = faults(passed, hot).values()
+    assert finding.title == (
+        "whiten() (train.py:20) computes in double precision, because float64 `scale`, passed in "
+        "main() (train.py:9), promotes float32 `q`"
+    )
+    assert [one.line for one in finding.where] == [9, 20]
+    assert "convert `scale` where it is made" in finding.actions[0]
+    assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("passed", "computed"),
+    [
+        (call(operand(name="scale", **WIDE_NUMBER)), ["x"]),  # nothing in single is passed
+        (call(operand(name="q", dtype="float32"), operand(name="y", dtype="float32")), ["x"]),
+        (
+            call(
+                operand(name="q", dtype="float32"),
+                operand(name="scale", **WIDE_NUMBER),
+                operand(name="targets", dtype="float64"),
+            ),
+            ["x"],  # by which of both nobody knows
+        ),
+        (
+            call(operand(name="q", dtype="float32"), operand(name="scale", **WIDE_NUMBER), line=8),
+            ["x"],  # no sample shows that this line calls it
+        ),
+        (call(operand(name="q", dtype="float32"), operand(name="scale", **WIDE_NUMBER)), []),
+    ],
+)
+def test_work_is_told_by_its_own_operands_where_nothing_shows_what_made_them_double(
+    passed: dict[str, Any], computed: list[str]
+) -> None:
+    (finding,) = faults(passed, {**pair("float64", "float32"), "computed": computed}).values()
+    assert "float64 `x` promotes float32 `weights`" in finding.title
+    assert [one.line for one in finding.where] == [20]
 
 
 def test_an_array_of_one_number_is_not_known_to_widen() -> None:
