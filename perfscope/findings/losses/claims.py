@@ -14,6 +14,7 @@ from perfscope.losses.savings import Savings, edits_of
 from perfscope.replay.model import Edit
 
 GROWTH = "growing_steps"
+SHIFTING = "transient_imbalance"
 
 
 def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:

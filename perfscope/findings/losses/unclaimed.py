@@ -1,6 +1,6 @@
 """What is lost and no diagnosis explains becomes a finding by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perfscope.attribution.ledger import INDEX
@@ -17,7 +17,7 @@ from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.callees import Callee, callee_of, without_calls
-from perfscope.findings.losses.claims import GROWTH
+from perfscope.findings.losses.claims import GROWTH, SHIFTING
 from perfscope.findings.losses.groups import (
     BOUNDED,
     NEEDED,
@@ -44,6 +44,12 @@ JUDGED = (
 )
 """What diagnoses of their own judge in every run, so that it is no news here."""
 
+CAUSES: Mapping[LossPattern | None, str] = {
+    LossPattern.WINDOW: GROWTH,
+    LossPattern.VARYING: SHIFTING,
+}
+"""Diagnoses that tell what in the work of late ranks is longer in one part, or in single steps."""
+
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin."""
 
@@ -65,7 +71,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= thresholds.FAIL_SHARE * length_s]
-    worth = [group for group in worth if not _grows(group, findings) and is_seen(run, group)]
+    worth = [one for one in worth if not _is_cause_told(one, findings) and is_seen(run, one)]
     worth = apart(worth)
     if not savings.can_replay:
         worth = [group for group in worth if not _is_told(group, findings)]
@@ -98,13 +104,11 @@ def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
     return frame is not None and frame.key in told
 
 
-def _grows(group: Group, findings: Sequence[Finding]) -> bool:
-    """Whether ranks are slower for a part of the run as their work grows, which is told."""
-    if group.entries[0].pattern is not LossPattern.WINDOW:
-        return False
-    late = set(group.entries[0].ranks)
-    growing = [one for one in findings if one.id == GROWTH and late <= set(one.ranks)]
-    return _is_told(group, growing)
+def _is_cause_told(group: Group, findings: Sequence[Finding]) -> bool:
+    """Whether a diagnosis tells why work of the same function has others wait in such a pattern."""
+    diagnosis, late = CAUSES.get(group.entries[0].pattern), set(group.entries[0].ranks)
+    telling = [one for one in findings if one.id == diagnosis and late <= set(one.ranks)]
+    return _is_told(group, telling)
 
 
 def _is_sure(finding: Finding) -> bool:
