@@ -15,6 +15,10 @@ SHARED_HOST = (
 )
 """Why savings have no interval: that of a sum over steps holds for hosts that stay as they were."""
 
+SPENT = "spent on it by each rank (mean)"
+FOLLOWS = "waiting and transfer{} that ends with it"
+"""The two parts of a saving that is more than ranks spend; the second may name its rows."""
+
 LEAST_OWN = 0.005
 """Of a saving: less is not told as a part of it."""
 

@@ -11,10 +11,9 @@ from dataclasses import replace
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
 from perfscope.document.headline import mean_spent_s, outside_s
 from perfscope.losses.entry import NO_LOSS
-from perfscope.losses.held_up import SLOWED
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, LossKind
-from perfscope.schema.losses import LossEntry, Losses
+from perfscope.schema.losses import SLOWED, LossEntry, Losses
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
 from perfscope.units import NS, format_seconds, inside

@@ -18,7 +18,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
 from perfscope.losses.extrapolation import Extrapolation
-from perfscope.losses.held_up import SLOWED, without
+from perfscope.losses.held_up import without
 from perfscope.losses.no_cpu import queue_of
 from perfscope.losses.own_time import own_times, work_cells
 from perfscope.losses.parts import whole_parts
@@ -32,6 +32,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import LossKind, LossPattern
+from perfscope.schema.losses import SLOWED
 from perfscope.trace.operations import code_of
 
 SMALL = 0.002

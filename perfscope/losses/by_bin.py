@@ -20,19 +20,16 @@ from perfscope.losses.own_time import Moments
 from perfscope.losses.places import Functions
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, LossKind
+from perfscope.schema.losses import OF_FUNCTIONS, SLOWED
 from perfscope.structures import dataclass
 
-OF_FUNCTIONS = (LossKind.REPEATED_WORK, LossKind.SLOW_OPERANDS)
 COUNTERS = {
     LossKind.THROTTLED: "queue_delay_ns",
     LossKind.OTHER_PROCESSES: "queue_delay_ns",
     LossKind.CPU_WAIT: "queue_delay_ns",
     LossKind.PAGE_FAULTS: "minor_faults",
 }
-"""What of the samples of a main thread tells when work was held up by a cause."""
-
-EVEN = (LossKind.SLOWED_GPU, LossKind.INTERPRETER_LOCK)
-"""Of which nobody knows when they hold work up."""
+"""What of a main thread's samples tells when a cause held work up; of other causes nothing does."""
 
 GOLDEN = (5**0.5 - 1) / 2
 """Its multiples are spread evenly over a unit, however many there are."""
@@ -80,7 +77,7 @@ class _Making:
         self._codes = self._temporary + len(OF_FUNCTIONS) * len(ACCOUNTS)
         self._table = self._by_activity()
         self._group = np.arange(self._temporary)
-        kinds = {kind.value for kind in (*COUNTERS, *OF_FUNCTIONS, *EVEN)}
+        kinds = {kind.value for kind in SLOWED}
         for one, code in zip(told, range(FIRST, self._temporary), strict=True):
             if one.cause in kinds or one.cause is None:
                 self._group[code] = INDEX[one.account]

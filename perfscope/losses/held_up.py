@@ -12,21 +12,10 @@ from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import LossKind
+from perfscope.schema.losses import HELD_UP
 
 Seconds = tuple[tuple[LossCause, float], ...]
 """By what a rank was held up, in the order of `HELD_UP`, and what was needless."""
-
-HELD_UP = (
-    LossKind.THROTTLED,
-    LossKind.OTHER_PROCESSES,
-    LossKind.CPU_WAIT,
-    LossKind.SLOWED_GPU,
-    LossKind.INTERPRETER_LOCK,
-    LossKind.PAGE_FAULTS,
-)
-
-SLOWED = (*HELD_UP, LossKind.REPEATED_WORK, LossKind.SLOW_OPERANDS)
-"""What makes training work longer than it need be."""
 
 
 def held_up_s(results: Results) -> list[Seconds]:

@@ -7,6 +7,20 @@ from perfscope.structures import dataclass
 NOT_USEFUL = "something other than useful computation"
 """What lost time is called in sentences: evaluations and first imports are among it, too."""
 
+HELD_UP = (
+    LossKind.THROTTLED,
+    LossKind.OTHER_PROCESSES,
+    LossKind.CPU_WAIT,
+    LossKind.SLOWED_GPU,
+    LossKind.INTERPRETER_LOCK,
+    LossKind.PAGE_FAULTS,
+)
+OF_FUNCTIONS = (LossKind.REPEATED_WORK, LossKind.SLOW_OPERANDS)
+"""What is a part of the work of a function."""
+
+SLOWED = (*HELD_UP, *OF_FUNCTIONS)
+"""What makes training work longer than it need be: only sums are known, and not each moment."""
+
 
 def spread(pattern: LossPattern, ranks: int) -> str:
     """How a loss is spread, in words; a single process is spoken of without its ranks."""

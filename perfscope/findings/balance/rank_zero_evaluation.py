@@ -44,8 +44,8 @@ class _Milder:
         most = ", at most" if self.is_bound else ""
         rarer = Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s")
         shared = Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s")
-        can_be = (not work.rests, shared), (work.count != 1, rarer)
-        return tuple(row for is_possible, row in reversed(can_be) if is_possible)
+        can_be = (work.count != 1, rarer), (not work.rests, shared)
+        return tuple(row for is_possible, row in can_be if is_possible)
 
 
 def judge(run: Facts) -> Outcome:

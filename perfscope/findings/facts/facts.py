@@ -1,7 +1,11 @@
 """What findings share about one run: each fact is found once, when the first of them asks."""
 
+from collections import Counter
 from functools import cached_property
 
+import numpy as np
+
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.facts.cpu_waits import on_equal_cpus, without_cpu_waits
 from perfscope.findings.facts.function_growth import RankTables, tables_by_rank
@@ -20,6 +24,7 @@ from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.host.hot_lines import HotLine, LineSamples, hot_lines
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
+from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.operands import WorkedOn, worked_on
 
@@ -125,6 +130,16 @@ class Facts:
     def hot_lines(self) -> tuple[HotLine, ...]:
         """The instructions whose operands were looked at, most seconds first."""
         return hot_lines(self.results, self.worked_on, self.line_samples)
+
+    @cached_property
+    def looks_by_activity(self) -> Counter[Activity]:
+        """How often main threads were met in each activity in the focus."""
+        trace, focus = self.results.trace, self.results.focus
+        told, found = stack_activities(trace), Counter[Activity]()
+        for rank in trace.ranks:
+            met = np.bincount(told[focus.within(rank.main_stacks)["stack"]])
+            found.update(dict(zip(ACTIVITIES, met.tolist(), strict=False)))
+        return found
 
     @cached_property
     def worked_on(self) -> tuple[tuple[WorkedOn, ...], ...]:

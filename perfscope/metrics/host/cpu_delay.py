@@ -15,6 +15,7 @@ from perfscope.arrays import Bools, Floats, Ints, counter_growth
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import ALONE, TURN_NS
+from perfscope.metrics.host.cpu_takers import looks_at_threads
 from perfscope.metrics.host.cpu_work import SAMPLES
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
@@ -120,9 +121,8 @@ def _queued(rank: Rank) -> Floats:
 
     All threads are looked at more rarely than the main one, so that it goes by when they were.
     """
-    main, process = rank.main_samples, rank.process_samples
+    main, looked = rank.main_samples, looks_at_threads(rank)
     own = main["queue_delay_ns"].astype(np.float64)
-    looked = process[np.flatnonzero(np.diff(process["queue_delay_ns"], prepend=-1))]
     if len(looked) < 2:
         return own
     edges = looked["t"].astype(np.float64)

@@ -68,11 +68,19 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     return CpuTakers(share, float(others.sum() / span), cpus, pool)
 
 
+def looks_at_threads(rank: Rank) -> Table:
+    """The samples of a rank's process for which all of its threads were looked at.
+
+    They are looked at more rarely than the main one.
+    """
+    rows = rank.process_samples
+    found: Table = rows[np.flatnonzero(np.diff(rows["queue_delay_ns"], prepend=-1))]
+    return found
+
+
 def _of_pool(rank: Rank, edges: Floats, waited: Floats) -> Floats:
     """What the rank's threads waited beside the main one; they are looked at more rarely."""
-    rows = rank.process_samples
-    looked = rows[np.flatnonzero(np.diff(rows["queue_delay_ns"], prepend=-1))]
-    return np.maximum(_grown(looked, "queue_delay_ns", edges) - waited, 0.0)
+    return np.maximum(_grown(looks_at_threads(rank), "queue_delay_ns", edges) - waited, 0.0)
 
 
 def busy_for_anyone(rank: Rank, focus: Focus) -> float | None:

@@ -15,7 +15,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import NEGLIGIBLE
 from perfscope.metrics.communication.unhindered import unhindered_work_s
-from perfscope.metrics.host.cpu_takers import cpu_takers
+from perfscope.metrics.host.cpu_takers import cpu_takers, looks_at_threads
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
@@ -155,8 +155,7 @@ def _in_pool_s(rank: Rank, timeline: Timeline, chosen: Bools) -> float:
     As long as one of them wants one: where none does, the main thread waits for something else. All
     threads are looked at more rarely than the main one, so that it goes by when they were.
     """
-    main, process = rank.main_samples, rank.process_samples
-    looked = process[np.flatnonzero(np.diff(process["queue_delay_ns"], prepend=-1))]
+    main, looked = rank.main_samples, looks_at_threads(rank)
     if len(main) < 2 or len(looked) < 2:
         return 0.0
     edges = looked["t"].astype(np.float64)

@@ -10,7 +10,7 @@ from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
-from perfscope.savings import split_text
+from perfscope.savings import FOLLOWS, SPENT, split_text
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, Basis, LossKind
 from perfscope.schema.findings import FindingRow
@@ -121,9 +121,9 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
         is_held = is_held and _explains(result, first.id, saving.gain_s)
         return f"The saving of {amount} is in {told(mine)}" if is_held else ""
     shared = [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
-    spent = f"in {told(own)}" if _hold(own, saving.own_s) else "spent on it by each rank (mean)"
+    spent = f"in {told(own)}" if _hold(own, saving.own_s) else SPENT
     where = f" ({told(shared)})" if shared and has_letters else ""
-    follows = f"waiting and transfer{where} that ends with it"
+    follows = FOLLOWS.format(where)
     return split_text(saving.gain_s, saving.own_s, spent, follows, is_bound=is_bound)
 
 

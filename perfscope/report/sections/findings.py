@@ -11,7 +11,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import Wholes, split_text
+from perfscope.savings import FOLLOWS, SPENT, Wholes, split_text
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
@@ -30,7 +30,6 @@ NOT_MADE = "findings-not-made"
 """Where a page tells which diagnoses could not be made."""
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
-ENDS_WITH_IT = "waiting and transfer that ends with it"
 MAY_OVERLAP = "Savings may overlap: do not add them up"
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
@@ -85,8 +84,8 @@ def parts_text(row: Outcome) -> str:
     parts = split_text(
         first.gain_s,
         first.own_s,
-        "spent on it by each rank (mean)",
-        ENDS_WITH_IT,
+        SPENT,
+        FOLLOWS.format(""),
         is_bound=_is_bound(first),
     )
     return " ".join(one for one in (f"{parts}." if parts else "", counted_text(first)) if one)

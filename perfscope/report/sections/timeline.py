@@ -17,7 +17,7 @@ from perfscope.report.timeline import Axis, Row, timeline_picture
 from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Place
-from perfscope.schema.enums import LossKind
+from perfscope.schema.losses import SLOWED
 from perfscope.schema.time import (
     SMALLER_CAUSE,
     Timeline,
@@ -34,15 +34,6 @@ TWO_LETTERS = re.compile(r"(?:[a-z]{2}|\.\.)*")
 MOST_ROWS = 64
 MOST_STACKED = 20  # rows that are high enough to show shares
 MOST_HIGH_ROWS, MOST_COLUMNS = 4, 96  # of the picture without a script, which the page holds whole
-HELD_UP = {
-    one.value
-    for one in (
-        *(LossKind.OTHER_PROCESSES, LossKind.CPU_WAIT, LossKind.THROTTLED, LossKind.SLOWED_GPU),
-        *(LossKind.INTERPRETER_LOCK, LossKind.PAGE_FAULTS),
-        *(LossKind.REPEATED_WORK, LossKind.SLOW_OPERANDS),
-    )
-}
-"""Causes of which only sums are known, or what part of the work of a function they are."""
 LONGEST_HOST = 14
 
 
@@ -107,7 +98,8 @@ def _drawn(
 
 def _held_up(found: Timeline) -> list[str]:
     """The letters of causes of which it is not recorded when exactly they held work up."""
-    return [one.letter for one in found.accounts if one.cause in HELD_UP]
+    sums = {kind.value for kind in SLOWED}
+    return [one.letter for one in found.accounts if one.cause in sums]
 
 
 def _role(one: TimelineAccount) -> str:
