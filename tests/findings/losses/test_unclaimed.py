@@ -85,9 +85,12 @@ def test_work_that_varies_is_told_by_what_no_lack_of_cpus_explains() -> None:
     """Both lack a CPU for a third of the run only: in the rest of it they wait for each other."""
     expected_s = float((VARIED.max(axis=1) - VARIED.mean(axis=1)).sum())
     third_s = float(VARIED.max(axis=1).sum()) / 3
-    found = varied(lambda at: min(0.5 * at, 0.5 * third_s))["lost_to_varying_waiting"]
+    findings = varied(lambda at: min(0.5 * at, 0.5 * third_s))
+    found = findings["transient_imbalance"]
     assert found.status.is_fault
-    assert found.gain_s == pytest.approx(expected_s, rel=0.1)
+    assert found.gain_s is not None
+    assert 2 / 3 * expected_s < found.gain_s < 1.1 * expected_s
+    assert "lost_to_varying_waiting" not in findings  # the same seconds, without the cause
 
 
 def test_where_all_may_be_for_want_of_cpus_nothing_is_told() -> None:
