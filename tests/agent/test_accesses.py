@@ -75,3 +75,10 @@ def test_what_operators_compute() -> None:
     space: dict[str, Any] = {}
     exec(TEXT, space)
     assert accesses.computed(space["gradients"].__code__) == ["error", "y"]
+
+
+def test_a_result_is_found_in_any_of_many_variables() -> None:
+    lines = [f"    a{number} = x * {number}" for number in range(300)]
+    made: dict[str, Any] = {}
+    exec("\n".join(["def f(x):", *lines]), made)
+    assert "a299" in accesses.computed(made["f"].__code__)

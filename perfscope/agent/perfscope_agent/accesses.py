@@ -81,7 +81,7 @@ def computed(code: CodeType) -> list[str]:
         for place in range(0, len(raw), 2)
         if _names[raw[place]].startswith(_OPERATORS) and _names[raw[place]] not in _ITEMS
     ]
-    stored = [bytecode.stored(code, place) for place in operators]
+    stored = [bytecode.stored_local(code, place) for place in operators]
     return sorted({code.co_varnames[one] for one in stored if one is not None})
 
 

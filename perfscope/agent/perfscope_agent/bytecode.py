@@ -37,6 +37,8 @@ _COPIES = {"DUP_TOP": 1, "DUP_TOP_TWO": 2}
 _BEHIND_LOOPS = {"END_FOR", "POP_TOP"}
 _OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "STORE_SUBSCR")
 
+NO_OPERATION = frozenset(("CACHE", "EXTENDED_ARG", "NOP"))
+
 GLOBAL, LOCAL, CONSTANT, UNKNOWN = "global", "local", "constant", "unknown"
 
 _names = opcode.opname
@@ -181,17 +183,31 @@ def _read(code: CodeType, name: str, argument: int) -> list[object]:
     return [root] if kind in (GLOBAL, LOCAL) else []
 
 
-def stored(code: CodeType, last: int) -> int | None:
-    """The variable that the result of an instruction is put into at once; None where in none."""
+def stored(code: CodeType, place: int, passed: frozenset[str] = NO_OPERATION) -> int | str | None:
+    """The variable that the value on top is put into at an offset; None where it is not put there.
+
+    That is a local's number or a global's name; `passed` are the instructions that may come first.
+    """
     raw = code.co_code
-    for place in range(last + 2, min(last + 40, len(raw)), 2):
-        name = _names[raw[place]]
-        if name.startswith("STORE_FAST"):
-            argument = branches.argument(raw, place)
-            return argument >> 4 if name != "STORE_FAST" else argument
-        if raw[place] and name != "CACHE":
-            break
-    return None
+    place = behind(raw, place, passed)
+    name = _names[raw[place]] if place < len(raw) else ""
+    argument = branches.argument(raw, place) if name else 0
+    if name.startswith("STORE_FAST"):
+        return argument if name == "STORE_FAST" else argument >> 4
+    return code.co_names[argument] if name in ("STORE_NAME", "STORE_GLOBAL") else None
+
+
+def stored_local(code: CodeType, last: int) -> int | None:
+    """The local that the result of the instruction at offset `last` is put into at once."""
+    found = stored(code, last + 2)
+    return found if type(found) is int else None
+
+
+def behind(raw: bytes, place: int, passed: frozenset[str]) -> int:
+    """The first offset from `place` on at which another instruction than these is."""
+    while place < len(raw) and _names[raw[place]] in passed:
+        place += 2
+    return place
 
 
 def works(code: CodeType, last: int) -> bool:

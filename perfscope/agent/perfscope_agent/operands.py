@@ -111,7 +111,7 @@ class _Site:
         self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
         self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
         self.computed = accesses.computed(code)
-        stored = bytecode.stored(code, last)
+        stored = bytecode.stored_local(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.code, self.last = code, last
         self.visits = self.looks = self.whole_looks = self.result_looks = 0

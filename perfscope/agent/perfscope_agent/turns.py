@@ -10,7 +10,7 @@ from __future__ import annotations
 import opcode
 import time
 
-from . import branches, callees, files, loops, notes, operands, own_threads, recorder
+from . import bytecode, callees, files, loops, notes, operands, own_threads, recorder
 from .pace import Budget
 from .places import Places
 
@@ -38,7 +38,7 @@ _LARGEST = 1 << 53
 _KINDS = ((int, (int.__index__,)),)
 _ADDS = {"BINARY_OP", "INPLACE_ADD"}
 _CONSTANTS = {"LOAD_CONST", "LOAD_SMALL_INT"}
-_BETWEEN = {"CACHE", "EXTENDED_ARG", "NOP", "UNPACK_SEQUENCE", "TO_BOOL"}
+_PASSED = bytecode.NO_OPERATION | {"UNPACK_SEQUENCE", "TO_BOOL"}
 
 _names = opcode.opname
 
@@ -149,33 +149,19 @@ def counted(code: CodeType) -> list[_Counted]:
     raw, found = code.co_code, []
     every = loops.with_lines(code)
     for (begin, end), lines in every:
-        at = _behind(raw, begin, "FOR_ITER")
+        at = bytecode.behind(raw, begin, _PASSED)
+        is_for = at < len(raw) and _names[raw[at]] == "FOR_ITER"
         inner = [one for one, _ in every if begin < one[0] and one[1] <= end]
-        root = _stored(code, at) if at >= 0 else _counter(code, begin, end, inner)
+        root = _stored(code, at + 2) if is_for else _counter(code, begin, end, inner)
         if root is not None:
             found.append(((begin, end), lines, root))
     return found
 
 
-def _behind(raw: bytes, place: int, name: str) -> int:
-    """What follows an instruction at a place; -1 where another one is there."""
-    while place < len(raw) and _names[raw[place]] in _BETWEEN:
-        place += 2
-    return place + 2 if place < len(raw) and _names[raw[place]] == name else -1
-
-
 def _stored(code: CodeType, place: int) -> _Root | None:
     """The variable that is given the value on top, or the first one of several in it."""
-    raw = code.co_code
-    while place < len(raw) and _names[raw[place]] in _BETWEEN:
-        place += 2
-    name = _names[raw[place]] if place < len(raw) else ""
-    argument = branches.argument(raw, place) if name else 0
-    if name in ("STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST"):
-        return (argument >> 4,)
-    if name == "STORE_FAST":
-        return (argument,)
-    return (code.co_names[argument],) if name in ("STORE_NAME", "STORE_GLOBAL") else None
+    found = bytecode.stored(code, place, _PASSED)
+    return None if found is None else (found,)
 
 
 def _counter(code: CodeType, begin: int, end: int, inner: list[tuple[int, int]]) -> _Root | None:
