@@ -8,27 +8,37 @@ somewhere has not.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from . import blocked, busy_threads
-from .kinds import FrameType, Iterator, Mapping, Sequence, Tuple
+from .kinds import FrameType, Mapping, Sequence, Tuple
 
 _OF_THREADS = ("_thread.", "_queue.")
 """Modules in which threads wait for each other: all that `threading` and `queue` have is theirs."""
 
 _MOST = 16
+_MOST_ASKED = 1000  # threads of which those are chosen
 _MOST_DENSE = 300  # looks for which Python is woken each time: so many tell who it is
 _STAYS = 50  # looks at which a thread that has been waiting is expected to wait again
 
 _is_awaited = False
-_dense = _left = 0
+_dense = _left = _chosen = 0
+
+_moved: dict[int, tuple[tuple[int, int], int]] = {}
+"""By Python identity: where a thread was when it was last chosen from, and when it had moved."""
+
+
+def is_of_threads(callee: str | None) -> bool:
+    """Whether threads may wait for each other in what is called; None where nothing tells that."""
+    return callee is not None and callee.startswith(_OF_THREADS)
 
 
 def is_for_thread(callee: str | None, call: str) -> bool:
     """Whether a thread waits for another one, by what it calls and what the kernel says of it.
 
-    A lock that is free is taken without a system call. None: nothing tells what it calls.
+    A lock that is free is taken without a system call.
     """
-    is_known = callee is not None and callee.startswith(_OF_THREADS)
-    return is_known and blocked.told(call) == "futex"
+    return is_of_threads(callee) and blocked.told(call) == "futex"
 
 
 def is_due(*, waits: bool) -> bool:
@@ -41,30 +51,46 @@ def is_near() -> bool:
     return _left > 0 and _dense < _MOST_DENSE
 
 
-def look(
-    waits: Sequence[bool], frames: Mapping[int, FrameType], watched: Mapping[int, int]
-) -> Iterator[Tuple[int, FrameType]]:
-    """Kernel ids and frames of the threads that nothing else has watched, where they are due.
+def note(waits: Sequence[bool]) -> bool:
+    """Whether the others are due now, by what was seen of the main thread since the last look.
 
-    `waits` tells whether the main thread was seen to wait since the last look, the latest at last.
+    `waits` tells of each time that it was seen whether it waited, the latest at last.
     """
     global _is_awaited, _dense, _left
     is_waiting = bool(waits) and waits[-1]
     is_due_now, _is_awaited = is_due(waits=is_waiting), is_waiting
     _left = _STAYS if any(waits) else max(0, _left - 1)
     _dense += _left > 0
-    if not is_due_now:
-        return
-    count = 0
-    for identity, thread_id, name in busy_threads.threads():
+    return is_due_now
+
+
+def others(
+    frames: Mapping[int, FrameType], watched: Mapping[int, int]
+) -> list[Tuple[int, str, FrameType]]:
+    """Kernel ids, names and frames of threads that nothing else has watched.
+
+    Of many it is those that have moved last, as who holds a lock has come to do so; and of those
+    that were never seen to move, other ones each time.
+    """
+    global _chosen, _moved
+    _chosen += 1
+    moved, found = {}, []
+    for identity, thread_id, name in islice(busy_threads.threads(), _MOST_ASKED):
         frame = None if identity in watched else frames.get(identity)
-        if frame is not None and count < _MOST:
-            count += 1
-            busy_threads.keep_name(thread_id, name)
-            yield thread_id, frame
+        if frame is not None:
+            here = id(frame.f_code), frame.f_lasti
+            before, last = _moved.get(identity, (here, 0))
+            moved[identity] = here, last if here == before else _chosen
+            found.append((identity, thread_id, name, frame))
+    _moved = moved
+    first = _chosen * _MOST % max(1, len(found))
+    turned = found[first:] + found[:first]
+    turned.sort(key=lambda one: moved[one[0]][1], reverse=True)
+    return [one[1:] for one in turned[:_MOST]]
 
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    global _is_awaited, _dense, _left
-    _is_awaited, _dense, _left = False, 0, 0
+    global _is_awaited, _dense, _left, _chosen
+    _is_awaited, _dense, _left, _chosen = False, 0, 0, 0
+    _moved.clear()

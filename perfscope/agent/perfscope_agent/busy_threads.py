@@ -7,6 +7,7 @@ without a frame or a call that says so.
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from . import blocked, metadata, own_threads
 from .kinds import Iterator, Tuple
@@ -35,7 +36,7 @@ def look(now_ns: int, watched: dict[int, int]) -> None:
     _looked_ns = now_ns
     before = dict(_known)
     _known.clear()
-    for identity, thread_id, name in threads():
+    for identity, thread_id, name in islice(threads(), _MOST_ASKED):
         _known[thread_id] = cpu_ns = _cpu_ns(thread_id)
         # a thread that was not there has used all of its time since
         used_ns = cpu_ns - before.get(thread_id, 0)
@@ -70,7 +71,7 @@ def threads() -> Iterator[Tuple[int, int, str]]:
     active = own_threads.contents("threading").get("_active")
     if not isinstance(active, dict):
         return
-    for identity, thread in list(active.items())[:_MOST_ASKED]:
+    for identity, thread in list(active.items()):
         try:
             fields = object.__getattribute__(thread, "__dict__")
         except AttributeError:

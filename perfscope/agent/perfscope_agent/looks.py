@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import awaited, blocked, callees, files, noted, recorder
+from . import awaited, blocked, busy_threads, callees, files, noted, recorder
 from . import notes as agent_notes
 
 TYPE_CHECKING = False
@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from typing import Iterator, List, Optional, Tuple
 
     Place = Tuple[CodeType, int]
-    Look = Tuple[int, List[Place], str, Optional[str], Tuple[int, int, int]]
-    """Kernel thread id, places, callee, system call (None to ask for it), and moments.
+    Moments = Tuple[int, int, int]
+    Look = Tuple[int, List[Place], str, Optional[str], Moments]
+    """Kernel thread id, places, callee, what the kernel says of it (None: not asked), and moments.
 
-    These are when it came, when it was due, and since when the thread has stood there.
+    The moments are when it came, when it was due, and since when the thread has stood there.
     """
+
+    Asked = Tuple[int, List[Place], str, str, Moments]
+    """The same once the kernel was asked."""
 
 MAX_WALK = 1000
 
@@ -27,11 +31,12 @@ def seen(
     notes: list[noted.Note],
     dues_ns: tuple[int, int],
     watched: dict[int, int],
-) -> list[Look]:
+) -> tuple[list[Look], list[tuple[str, Look]]]:
     """The stacks noted, and those of now of threads that note none; no other thread goes on.
 
     What has kept the lock until the next look was due is what the main thread does now.
-    `dues_ns` is when the last look was due, and the next one.
+    `dues_ns` is when the last look was due, and the next one. Behind these, with their names, are
+    the threads that the main one may wait for: `with_calls` tells whether it does.
     """
     main, (due_ns, next_ns) = recorder.main_thread, dues_ns
     is_missing = bool(due_ns) and (not notes or notes[-1][1] < due_ns)
@@ -40,6 +45,7 @@ def seen(
     told = [_told(note[4]) for note in notes]
     waits = bool(notes) and awaited.is_for_thread(told[-1], notes[-1][3])
     is_awaited = bool(due_ns) and awaited.is_due(waits=waits)
+    others: list[tuple[str, Look]] = []
     frames: dict[int, FrameType] | None = {}
     if is_missing or None in told or len(watched) > 1 or is_awaited:
         frames = rec.look_at_all(sys._current_frames)
@@ -50,19 +56,42 @@ def seen(
         found = [_noted(note, watched[main], frames) for note in notes if main in watched]
         if frames and due_ns:
             was_due_ns = {main: main_ns} if is_missing else {}
-            others = [one for one in watched if one != main]
-            was_due_ns.update(dict.fromkeys(others, due_ns))
+            was_due_ns.update({one: due_ns for one in watched if one != main})
             found += _of_now(rec, frames, watched, was_due_ns)
-        if due_ns and main in watched:
-            own = [one for one in found if one[0] == watched[main]]
-            found += _awaited(rec, own, frames, watched)
+            callees_of_main = [one[2] for one in found if one[0] == watched.get(main)]
+            if awaited.is_due(waits=any(map(awaited.is_of_threads, callees_of_main[-1:]))):
+                others += _others(rec, frames, watched)
     finally:
         # This frame is among them: a cycle that would keep the program's objects alive.
         frames.clear()
     for note in notes[-1:]:
         if _told(note[4]) is not None:
             rec.stack_knows(id(note[4][0][0]), note[4][0][1])
-    return found
+    return found, others
+
+
+def with_calls(
+    found: list[Look], others: list[tuple[str, Look]], watched: dict[int, int], *, is_due: bool
+) -> Iterator[Asked]:
+    """The same looks with what the kernel says, and the others where the main thread waits.
+
+    The kernel is asked once no frames are held: meanwhile other threads go on.
+    """
+    main, waits = watched.get(recorder.main_thread), []
+    for look in found:
+        asked = _asked(look)
+        if asked[0] == main:
+            waits.append(awaited.is_for_thread(asked[2], asked[3]))
+        yield asked
+    if is_due and main is not None and awaited.note(waits):
+        for name, look in others:
+            busy_threads.keep_name(look[0], name)
+            yield _asked(look)
+
+
+def _asked(look: Look) -> Asked:
+    thread_id, places, callee, call, moments = look
+    return thread_id, places, callee, blocked.asked(thread_id) if call is None else call, moments
 
 
 def _noted(note: noted.Note, thread_id: int, frames: dict[int, FrameType]) -> Look:
@@ -95,20 +124,13 @@ def _of_now(
             yield thread_id, walk(frame), _callee(frame), None, moments
 
 
-def _awaited(
-    rec: recorder.Recorder,
-    own: list[Look],
-    frames: dict[int, FrameType],
-    watched: dict[int, int],
-) -> Iterator[Look]:
-    """Where the other threads are while the main one, as it was seen, waits for one of them."""
-    waits = []
-    for thread_id, _, callee, call, _ in own:
-        told = blocked.asked(thread_id) if call is None else call
-        waits.append(awaited.is_for_thread(callee, told))
-    for thread_id, frame in awaited.look(waits, frames, watched):
+def _others(
+    rec: recorder.Recorder, frames: dict[int, FrameType], watched: dict[int, int]
+) -> Iterator[tuple[str, Look]]:
+    """Where the threads are that the main one may wait for, with their names."""
+    for thread_id, name, frame in awaited.others(frames, watched):
         now_ns = rec.now()
-        yield thread_id, walk(frame), _callee(frame), None, (now_ns, now_ns, now_ns)
+        yield name, (thread_id, walk(frame), _callee(frame), None, (now_ns, now_ns, now_ns))
 
 
 def _told(places: list[tuple[CodeType, int]]) -> str | None:

@@ -205,10 +205,11 @@ class Sampler:
         if is_held:
             gc.disable()
         try:
-            seen = looks.seen(rec, notes, dues_ns, watched)
+            found, others = looks.seen(rec, notes, dues_ns, watched)
         finally:
             if is_held:
                 gc.enable()
+        seen = list(looks.with_calls(found, others, watched, is_due=bool(dues_ns[0])))
         before_ns, self._looked_ns = self._looked_ns, {}
         main, count = watched.get(recorder.main_thread), 0
         for thread_id, places, callee, call, (at_ns, was_due_ns, stood_ns) in seen:
@@ -218,7 +219,7 @@ class Sampler:
             if thread_id == main:
                 count += 1
                 self._pace.is_loading = is_loading(places)
-            waits_in = blocked.system_call(thread_id) if call is None else blocked.told(call)
+            waits_in = blocked.told(call)
             most = (
                 max(1, len(places) - self._inherited)
                 if thread_id == os.getpid()
