@@ -7,6 +7,7 @@ the steps; but where it took that much of the run, it is told.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence, Finding
@@ -34,7 +35,7 @@ WRITES = {Activity.SERIALIZATION, Activity.FILES}
 def apart(found: Sequence[Group]) -> list[Group]:
     """The groups without those that make and write the same thing, mostly at one line."""
     lines = [
-        _main_line(group) if group.entries[0].cause.activity in WRITES else None for group in found
+        main_line(group) if group.entries[0].cause.activity in WRITES else None for group in found
     ]
     return [
         group
@@ -43,7 +44,7 @@ def apart(found: Sequence[Group]) -> list[Group]:
     ]
 
 
-def _main_line(group: Group) -> tuple[object, int] | None:
+def main_line(group: Group) -> tuple[object, int] | None:
     """The line at which most of a group is lost."""
     frame = group.entries[0].frame
     if frame is None or group.entries[0].ns < MAIN * group.ns:
@@ -51,9 +52,8 @@ def _main_line(group: Group) -> tuple[object, int] | None:
     return frame.key, frame.line
 
 
-def at_one_place(run: Facts, told: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings on lines of which nothing is told yet, most first."""
-    names = {one.id for one in told}
+def at_one_place(run: Facts, names: AbstractSet[str]) -> tuple[Finding, ...]:
+    """Findings on lines of what is told by no finding of these names yet, most first."""
     by_line: defaultdict[tuple[object, int], list[Entry]] = defaultdict(list)
     for entry in run.losses.entries:
         frame, activity = entry.frame, entry.cause.activity

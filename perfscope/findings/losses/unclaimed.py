@@ -27,11 +27,13 @@ from perfscope.findings.losses.groups import (
     lost_to_waiting,
 )
 from perfscope.findings.losses.made_anew import with_made_anew
+from perfscope.findings.losses.one_call import joined
 from perfscope.findings.losses.one_place import apart, at_one_place
 from perfscope.findings.losses.seen import is_seen
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
+from perfscope.losses.words import label
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.schema.enums import Account, Activity, Confidence, LossKind, LossPattern, Status
@@ -76,12 +78,10 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     if not savings.can_replay:
         worth = [group for group in worth if not _is_told(group, findings)]
     alone = {group.id: group for group in groups(lasting, savings)} if after else {}
-    made = [
-        _finding(run, alone.get(group.id, group))
-        for group in worth
-        if not _is_chance(run, group, savings)
-    ]
-    made += at_one_place(run, [*findings, *made])
+    told = [alone.get(group.id, group) for group in worth if not _is_chance(run, group, savings)]
+    made = [_finding(run, group) for group in joined(run, told)]
+    names = {one.id for one in (*findings, *made)} | {group.id for group in told}
+    made += at_one_place(run, names)
     return tuple(sorted(made, key=lambda one: -(one.gain_s or 0.0)))
 
 
@@ -237,7 +237,9 @@ def _places(group: Group, *found: Sequence[Frame]) -> tuple[Frame, ...]:
 def _told(run: Facts, group: Group, meeting: Sequence[Frame]) -> tuple[Evidence, ...]:
     """The largest losses of a group, where ranks were seen to wait, and for want of CPUs."""
     seen = sampled_places.rows(run.results.call_sites.waiting, meeting)
-    return (*map(_evidence, group.entries[:MOST_PLACES]), *seen, *_cpus(group))
+    is_one = len({one.cause.activity for one in group.entries}) == 1
+    rows = [_evidence(one, is_one=is_one) for one in group.entries[:MOST_PLACES]]
+    return (*rows, *seen, *_cpus(group))
 
 
 def _held(holder: LockHolder | None, *, is_lock: bool) -> tuple[Evidence, ...]:
@@ -332,9 +334,10 @@ def _meeting(run: Facts, group: Group) -> tuple[Frame, ...]:
     return sampled_places.frames(run.results.call_sites.waiting)
 
 
-def _evidence(entry: Entry) -> Evidence:
+def _evidence(entry: Entry, *, is_one: bool) -> Evidence:
+    """Where something is lost; what it is as well where a group is not one activity."""
     name = place(entry.frame) or entry.cause.operation or "elsewhere"
-    return Evidence(name, entry.ns * 1e-9, "s")
+    return Evidence(name if is_one else f"{label(entry)} at {name}", entry.ns * 1e-9, "s")
 
 
 def _cpus(group: Group) -> tuple[Evidence, ...]:

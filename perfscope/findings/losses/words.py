@@ -52,7 +52,10 @@ def title(
         return f"{callee.name} takes {format_seconds(callee.mean_s)}{who}, called in {where}"
     if first.cause.activity is not None:
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
-        does = f"takes {_spent(group)}" if is_needed else "is slowing the run"
+        is_one = len(_activities(group)) == 1
+        does = f"take {_spent(group)}" if is_needed else "are slowing the run"
+        if is_one:
+            does = f"takes {_spent(group)}" if is_needed else "is slowing the run"
         return f"{named(group, world)}{who} {does}{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
@@ -85,10 +88,17 @@ def named(group: Group, world: Sequence[int], at: str = "") -> str:
     """What is lost, in a few words; `at` says where those who are waited for are meanwhile."""
     first = group.entries[0]
     if first.cause.activity is not None:
-        return label(first)
+        name, *others = _activities(group)
+        return listed([name, *(one[:1].lower() + one[1:] for one in others)])
     if first.cause.kind is LossKind.COMMUNICATION:
         return OF_CALLS[_class_of(first)][0]
     return _of_ranks(OF_PATTERN[_told_pattern(group)][0], group.ranks, world, at)
+
+
+def _activities(group: Group) -> list[str]:
+    """What is done in a group, those that cost most first: one, or what one call does."""
+    names = {one.cause.activity: label(one) for one in reversed(group.entries)}
+    return list(dict.fromkeys(names[one.cause.activity] for one in group.entries))
 
 
 def is_of_one(group: Group) -> bool:
@@ -148,7 +158,7 @@ def action(
         change = ONE_LINE.format(_inside(first)) if is_one_line else change
         change = IN_LIBRARY if callee is not None else change
     called_there = callee.name if callee is not None else ""
-    return f"{_seen(first, world, called_there)}{_why_differs(group, gain, world)}{change}"
+    return f"{_seen(group, world, called_there)}{_why_differs(group, gain, world)}{change}"
 
 
 def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:
@@ -164,18 +174,26 @@ def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:
     return f"{told}Python code of all places in evidence takes {format_seconds(together_s)}. "
 
 
-def _seen(entry: Entry, world: int, callee: str) -> str:
+def _here_ns(group: Group) -> int:
+    """What ranks spend on a group where most of it is lost, whatever they do there."""
+    first = group.entries[0]
+    here = [one for one in group.entries if first.frame is not None and one.frame == first.frame]
+    return sum(one.own_ns for one in here or [first])
+
+
+def _seen(group: Group, world: int, callee: str) -> str:
     """Who spends how long where, or waits there for whom, as a sentence; "" where no rank is told.
 
     The largest entry of a group tells it: that is where to begin. Of several ranks it is the mean,
     which compares with what the run is shorter by.
     """
+    entry, own_ns = group.entries[0], _here_ns(group)
     if not entry.ranks:
         return ""
     who, where = ranks(entry.ranks), place(entry.frame) or entry.cause.operation
     others = world - len(entry.ranks)
-    if entry.own_ns:
-        told = f"{who} {_each(entry.own_ns, len(entry.ranks), 'spend')}"
+    if own_ns:
+        told = f"{who} {_each(own_ns, len(entry.ranks), 'spend')}"
     elif others > 0:
         rest = "the other rank" if others == 1 else f"the other {others} ranks"
         told = f"{rest} {_each(entry.waiting_ns, others, 'wait')} for {who}"
@@ -183,7 +201,7 @@ def _seen(entry: Entry, world: int, callee: str) -> str:
         told = f"the ranks {_each(entry.waiting_ns, world, 'wait')} for each other"
     if where:
         which = "which is" if len(entry.ranks) == 1 else "which are"
-        told += f" in {where}" if entry.own_ns or others <= 0 else f", {which} in {where}"
+        told += f" in {where}" if own_ns or others <= 0 else f", {which} in {where}"
         told += f", which calls {callee}" if callee else ""
     return f"{capitalized(told)}. "
 
@@ -199,7 +217,7 @@ def _why_differs(group: Group, gain: Gain, world: int) -> str:
     first = group.entries[0]
     if not first.own_ns or not first.ranks:
         return ""
-    told_s = first.own_ns * NS / len(first.ranks)
+    told_s = _here_ns(group) * NS / len(first.ranks)
     found = differs(told_s, gain)
     if found < 0:
         return f"{LESS.strip()} "

@@ -132,9 +132,9 @@ def test_who_waits_by_turns_for_whom(ranks: tuple[int, ...], world: int, begins:
     assert (seen == alone) is (len(ranks) == 1)
 
 
-def asleep(*ranks: int, own_s: float) -> Entry:
+def asleep(*ranks: int, own_s: float, line: int = 151) -> Entry:
     cause = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.SLEEP)
-    frame = Frame("poll", "/job/train.py", 151)
+    frame = Frame("poll", "/job/train.py", line)
     return Entry(cause, int(own_s * 1e9), 0, ranks, frame=frame, pattern=LossPattern.STATIC)
 
 
@@ -161,7 +161,7 @@ def test_only_other_ranks_wait(ranks: tuple[int, ...], world: int, begins: str) 
 
 
 def test_a_saving_that_is_not_what_was_spent_has_a_reason() -> None:
-    one, two = asleep(1, own_s=6.0), asleep(1, own_s=2.0)
+    one, two = asleep(1, own_s=6.0), asleep(1, own_s=2.0, line=160)
     less, more, waiting = "less than that", "With the other places", "because other ranks wait"
     told = {
         "less": action(one, saved_s=2.0),
