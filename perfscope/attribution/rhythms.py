@@ -13,6 +13,7 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.cycles import LITTLE, NONE, is_steady, surprise
+from perfscope.attribution.feeding import feeding
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -174,9 +175,17 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
     }
     if not recurring:
         return labels
+    feeds = feeding(trace, recurring)
     is_one = [frame.key in recurring for frame in trace.frames]
+    is_fed = [frame.key in feeds for frame in trace.frames]
     outer = np.array(
-        [next((frame for frame in stack if is_one[frame]), -1) for stack in trace.stacks], np.int64
+        [
+            -1
+            if any(is_fed[frame] for frame in stack)
+            else next((frame for frame in stack if is_one[frame]), -1)
+            for stack in trace.stacks
+        ],
+        np.int64,
     )
     ids = labels.ids if EVALUATION_LIKE in labels.ids else (*labels.ids, EVALUATION_LIKE)
     new = (outer >= 0) & np.isin(labels.label, [UNLABELED, labels.train])

@@ -3,7 +3,7 @@
 And what the variables were that count turns of loops, when the agent looked.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -71,14 +71,21 @@ def _place(told: object) -> Function | None:
     return (parts[0], parts[1]) if len(parts) == 3 else None
 
 
-def _told(ranks: Iterable[Rank], what: str) -> dict[Function, frozenset[Lines]]:
+def passed_on(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
+    """Of each function that samples met, lines of calls, and of those that take their results."""
+    return _told(ranks, "passed", _two)
+
+
+def _told(
+    ranks: Iterable[Rank], what: str, read: Callable[[object], Lines | None] | None = None
+) -> dict[Function, frozenset[Lines]]:
     found: dict[Function, set[Lines]] = {}
     for rank in ranks:
         told = rank.metadata.get("loops")
         for one in told if isinstance(told, list) else ():
             if (place := _place(one)) is not None:
                 own = found.setdefault(place, set())
-                own.update(filter(None, map(_lines, _listed(one.get(what)))))
+                own.update(filter(None, map(read or _lines, _listed(one.get(what)))))
     return {function: frozenset(lines) for function, lines in found.items() if lines}
 
 
@@ -92,9 +99,13 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _lines(told: object) -> Lines | None:
+def _two(told: object) -> Lines | None:
     pair = _listed(told)
-    if len(pair) != 2 or not all(isinstance(one, int) for one in pair):
+    if len(pair) != 2 or not all(isinstance(one, int) and one > 0 for one in pair):
         return None
-    first, last = pair
-    return (first, last) if 0 < first <= last else None
+    return pair[0], pair[1]
+
+
+def _lines(told: object) -> Lines | None:
+    pair = _two(told)
+    return pair if pair and pair[0] <= pair[1] else None

@@ -1,6 +1,7 @@
 """Work that recurs every few steps: found whatever it is called, named by its outermost part."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,7 @@ def record(
     stack: tuple[FrameLike, ...] = STRANGE,
     reduced: int = 0,
     looks_at: float = 1.0,
+    metadata: dict[str, Any] | None = None,
 ) -> Results:
     """Two ranks, 200 steps of 0.1 s with an allreduce each; some ranks do more in some steps.
 
@@ -36,6 +38,8 @@ def record(
     """
     lot = random.Random(5)
     builder, clock = TraceBuilder(2, end_s=1e3), 1.0
+    for number in (0, 1):
+        builder.rank(number).set(metadata=metadata or {})
     for step in range(200):
         for number in (0, 1):
             own = 0.5 if step in does and number in ranks else 0.0
@@ -73,6 +77,30 @@ def test_one_rank_every_tenth_step() -> None:
     assert finding.title.startswith("Rank 0 does evaluation-like work alone in wobble() (go.py:60)")
     assert finding.gain is not None
     assert finding.gain.seconds == pytest.approx(10.0, rel=0.1)
+
+
+def with_passed(*passed: list[int]) -> Results:
+    """The same with what main() was read to pass on: it calls wobble() at line 19."""
+    told = {"place": "\x1f".join((MAIN[0], MAIN[1], "1")), "lines": [[18, 22]], "passed": [*passed]}
+    acts = (("main", "/job/go.py", 19), *STRANGE[1:])
+    return record(set(range(5, 200, 10)), stack=acts, metadata={"loops": [told]})
+
+
+@pytest.mark.parametrize(
+    ("passed", "is_evaluation"),
+    [
+        ([19, 20], False),  # to what trains
+        ([19, 21], True),  # to what writes it down
+        ([18, 20], True),  # of something else
+        ([20, 19], True),  # the other way round
+    ],
+)
+def test_what_training_takes_the_result_of_is_no_evaluation(
+    passed: list[int], *, is_evaluation: bool
+) -> None:
+    """Acting applies the model every few steps, too, and the updates between are made of it."""
+    phases = {phase.id for phase in with_passed(passed).phases}
+    assert (EVALUATION_LIKE in phases) is is_evaluation
 
 
 @pytest.mark.parametrize(

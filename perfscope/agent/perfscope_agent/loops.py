@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import opcode
 
-from . import branches, places, recorder
+from . import branches, flows, places, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     _Lines = Tuple[int, int]
 
 _MOST_LOOPS = 32
+_MOST_FLOWS = 64
 _LONGEST = 1 << 16
 """Bytes of a function's code that are looked through."""
 
@@ -33,15 +34,16 @@ _names = opcode.opname
 
 
 def told() -> list[dict[str, Any]]:
-    """The loops of all that was met, for the metadata; functions without any are left out."""
+    """The loops of all that was met, and what it passes on; functions without both are left out."""
     found = []
     for code, function, file in list(places.met.values()):
-        loops = of_code(code)[:_MOST_LOOPS]
-        if loops:
+        loops, passed = of_code(code)[:_MOST_LOOPS], flows.of_code(code)[:_MOST_FLOWS]
+        if loops or passed:
             place = recorder.place_text(function, file, code.co_firstlineno)
-            one = {"place": place, "lines": [lines for lines, _ in loops]}
+            one: dict[str, Any] = {"place": place, "lines": [lines for lines, _ in loops]}
             polls = [lines for lines, is_polling in loops if is_polling]
-            found.append(dict(one, polls=polls) if polls else one)
+            parts = {"polls": polls, "passed": passed}
+            found.append({**one, **{name: part for name, part in parts.items() if part}})
     return found
 
 

@@ -1,0 +1,92 @@
+"""What a function passes on: lines of calls whose result is an argument of another call.
+
+Read from the bytecode, as names: what an object keeps that a method changed is not seen.
+"""
+
+from __future__ import annotations
+
+import opcode
+
+from . import branches, bytecode, places
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+    from typing import Tuple
+
+    _Lines = Tuple[int, int]
+
+_LONGEST = 1 << 16
+"""Bytes of a function's code that are looked through."""
+
+_BETWEEN = {"CACHE", "EXTENDED_ARG", "NOP"}
+_GLOBAL = {"STORE_NAME", "STORE_GLOBAL"}
+
+_names = opcode.opname
+
+
+def of_code(code: CodeType) -> list[_Lines]:
+    """Lines of a call and of one that takes its result: by a variable, or at once (one line)."""
+    if not bytecode.is_known() or len(code.co_code) > _LONGEST:
+        return []
+    calls = [place for place in range(0, len(code.co_code), 2) if _is_call(code, place)]
+    made: dict[str, set[int]] = {}
+    for place in calls:
+        for name in _stored(code, place):
+            made.setdefault(name, set()).add(places.line_of(code, place))
+    found: set[_Lines] = set()
+    for place in calls:
+        line = places.line_of(code, place)
+        found.update((begin, line) for begin in _taken(code, place, line, made))
+    return sorted(found)
+
+
+def _is_call(code: CodeType, place: int) -> bool:
+    name, argument = _names[code.co_code[place]], branches.argument(code.co_code, place)
+    return name != "PRECALL" and bool(bytecode.call_shape(name, argument)[1])
+
+
+def _taken(code: CodeType, place: int, line: int, made: dict[str, set[int]]) -> set[int]:
+    """The lines of calls whose results a call takes."""
+    instructions = bytecode.taken(code, place) or []
+    is_nested = any(bytecode.call_shape(name, argument)[1] for name, argument in instructions)
+    lines = {line} if is_nested else set()
+    for path in bytecode.paths(code, instructions):
+        parts = bytecode.name(code, path).split(".")
+        for count in range(1, len(parts) + 1):
+            lines |= made.get(".".join(parts[:count]), set())
+    return lines
+
+
+def _stored(code: CodeType, place: int) -> list[str]:
+    """The variables that the result of a call is put into at once: all that it is split into."""
+    raw, wanted, owner = code.co_code, 1, ""
+    found: list[str] = []
+    for at in range(place + 2, len(raw), 2):
+        name, argument = _names[raw[at]], branches.argument(raw, at)
+        if not raw[at] or name in _BETWEEN:
+            continue
+        if name == "UNPACK_SEQUENCE":
+            wanted = argument
+            continue
+        names, owner = _put(code, name, argument, owner)
+        found += names
+        if len(found) >= wanted or not (names or owner):
+            break
+    return found
+
+
+def _put(code: CodeType, name: str, argument: int, owner: str) -> tuple[list[str], str]:
+    """What an instruction puts a value into, and whose attribute the next one may be."""
+    if name == "LOAD_FAST":
+        return [], code.co_varnames[argument]
+    if name == "STORE_ATTR" and owner:
+        return [f"{owner}.{code.co_names[argument]}"], ""
+    if name in _GLOBAL:
+        return [code.co_names[argument]], ""
+    if not name.startswith("STORE_FAST"):
+        return [], ""
+    if name == "STORE_FAST":
+        return [code.co_varnames[argument]], ""
+    first, second = code.co_varnames[argument >> 4], code.co_varnames[argument & 15]
+    return ([first], second) if name == "STORE_FAST_LOAD_FAST" else ([first, second], "")

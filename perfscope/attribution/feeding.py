@@ -1,0 +1,55 @@
+"""Work whose result training takes: acting that feeds each update is no evaluation."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from perfscope.attribution.stack_rules import is_user_file
+from perfscope.trace.loops import passed_on
+from perfscope.trace.model import Frame, Function, Trace
+
+NAMELESS = "<"
+"""What names of comprehensions begin with: they belong to the function that they stand in."""
+
+
+def feeding(trace: Trace, asked: Collection[Function]) -> frozenset[Function]:
+    """Those whose result is passed to a call that applies what they apply themselves: the model.
+
+    A policy acts, and what came of it updates the policy. The result of an evaluation is a figure:
+    what it is passed to writes it down, compares it, or adds it up over the ranks.
+    """
+    passed = passed_on(trace.ranks)
+    if not passed:
+        return frozenset()
+    applied: defaultdict[Function, set[Function]] = defaultdict(set)
+    takers: defaultdict[Function, set[Frame]] = defaultdict(set)
+    under: defaultdict[Frame, list[Sequence[Function]]] = defaultdict(list)
+    for stack in trace.stacks:
+        frames = [trace.frames[one] for one in stack]
+        users = [one for one in frames if is_user_file(one.file) and not _is_nameless(one)]
+        names = [one.key for one in users]
+        for place, frame in enumerate(users):
+            if frame.key in passed:
+                under[frame].append(names[place + 1 :])
+            if place and frame.key in asked:
+                applied[frame.key].update(names[place + 1 :])
+                takers[frame.key].update(_takers(users[place - 1], passed))
+    return frozenset(
+        one
+        for one in asked
+        if any(
+            one not in called and applied[one].intersection(called)
+            for taker in takers[one]
+            for called in under[taker]
+        )
+    )
+
+
+def _takers(caller: Frame, passed: dict[Function, frozenset[tuple[int, int]]]) -> set[Frame]:
+    """The places to which a function passes what a call at one of its lines returns."""
+    lines = passed.get(caller.key, frozenset())
+    return {Frame(*caller.key, taken) for made, taken in lines if made == caller.line}
+
+
+def _is_nameless(frame: Frame) -> bool:
+    name = frame.function.rpartition(".")[2]
+    return name.startswith(NAMELESS) and name != "<module>"

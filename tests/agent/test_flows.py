@@ -1,0 +1,63 @@
+"""Which calls of a function take what others return, read from its bytecode."""
+
+from collections.abc import Callable
+from textwrap import dedent, indent
+from types import CodeType, FunctionType
+
+import pytest
+
+from perfscope.agent.perfscope_agent.flows import of_code
+from tests.agent.jobs import LOOKS, Job
+
+
+def code_of(body: str) -> CodeType:
+    """A function with this body, whose first line is 2."""
+    made: dict[str, FunctionType] = {}
+    exec(compile("def f(self, g, h):\n" + indent(dedent(body), "    "), "a.py", "exec"), made)
+    return made["f"].__code__
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x = g()\nh(x)", [(2, 3)]),
+        ("h(g())", [(2, 2)]),
+        ("x, y = g()\nh(1, y)", [(2, 3)]),
+        ("self.x = g()\nh(self.x.y)", [(2, 3)]),
+        ("self.x = g()\nh(self.y)", []),
+        ("self.x = self.y\nh(self.x)", []),
+        ("for i in self:\n    h(self)\n    x = g(i)\n    h(i, x)", [(4, 5)]),
+        ("x = 1\nwhile x:\n    h(x)\n    x = g()", [(5, 4)]),
+        ("x = g()\nh(1)\nreturn x", []),
+        ("g()\nh(g)", []),
+        ("x = g()\nh(k=x)", [(2, 3)]),
+        ("x = g()\nx.send(1)", [(2, 3)]),
+    ],
+)
+def test_what_is_passed_on(body: str, expected: list[tuple[int, int]]) -> None:
+    assert of_code(code_of(body)) == expected
+
+
+def test_what_a_main_module_passes_on() -> None:
+    assert of_code(compile("x = g()\nh(x)\n", "a.py", "exec")) == [(1, 2)]
+
+
+def test_a_process_tells_what_its_functions_pass_on(job: Callable[[str], Job]) -> None:
+    program = LOOKS + dedent(
+        """
+        def work():
+            last = after(3)
+            while looks["samples"] < last:
+                sum(range(1000))
+            return last
+
+        def main():
+            rows = work()
+            abs(rows)
+
+        main()
+        """
+    )
+    told = {one["place"].split("\x1f")[0]: one for one in job(program).process.metadata["loops"]}
+    line = program.splitlines().index("def main():") + 2
+    assert told["main"]["passed"] == [[line, line + 1]]
