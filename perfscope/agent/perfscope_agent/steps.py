@@ -102,10 +102,9 @@ class Cycle:
     def add(self, unit: Unit) -> None:
         """Takes the next call; writes the step that it ends, if any."""
         pending = self._pending
-        runs = _runs(pending)
         if not pending:
             self._is_single |= unit.site is not None and len(unit.site.loops) <= 1
-        elif runs[-1] >= _LIMIT:
+        elif len(pending) >= _LIMIT <= _runs(pending)[-1]:
             self._settle_on_single(unit.start_ns)
         elif _are_apart([*pending, unit]):
             self._take_turn(unit)
@@ -117,14 +116,13 @@ class Cycle:
                 pending.clear()
             else:
                 self._flush(unit.start_ns)
-        elif unit.key == pending[0].key and len(runs) > 1:
+        elif unit.key == pending[0].key and not _are_equal(pending):
             self._iteration = {known.key for known in pending}
             self._flush(unit.start_ns)
         pending.append(unit)
         if window is not None and accepts(unit.source):
             # Equal calls that are kept back are steps, as far as is known.
-            is_same = len(_runs(pending)) == 1
-            window.running(last_number + 1 + (len(pending) if is_same else 0), slack=1)
+            window.running(last_number + 1 + _are_equal(pending) * len(pending), slack=1)
 
     def _take_turn(self, unit: Unit) -> None:
         """Writes the turns that are over of the loop that all calls are in."""
@@ -151,7 +149,7 @@ class Cycle:
     def cut(self) -> None:
         """Ends the running step with its last call: something that is no training follows."""
         if self._pending:
-            self._is_single = len(_runs(self._pending)) == 1
+            self._is_single = _are_equal(self._pending)
             self._flush(self._pending[-1].end_ns)
 
     def drop(self) -> None:
@@ -204,6 +202,11 @@ def _samples(units: list[Unit]) -> int:
     for unit in units:
         by_key[unit.key] = by_key.get(unit.key, 0) + unit.samples // max(unit.guesses, 1)
     return max(by_key.values()) if len(by_key) > 1 else sum(unit.samples for unit in units)
+
+
+def _are_equal(units: list[Unit]) -> bool:
+    """Whether all of several calls are the same."""
+    return all(unit.key == units[0].key for unit in units)
 
 
 def _runs(units: list[Unit]) -> list[int]:
