@@ -40,48 +40,6 @@ WORK = TimePart(
 )
 
 
-def breakdown(
-    results: Results, lost: Losses, first: str | None, *, is_lost: bool, work_s: float | None = None
-) -> tuple[TimePart, ...]:
-    """The `breakdown` of analysis.json.
-
-    `first` is the id of the finding that the verdict leads with; without one, `is_lost` has the
-    rows tell what most was lost to. `work_s` is what that finding saves of work which the loss
-    account takes for needed; None of any other finding.
-    """
-    run_s, ranks = results.run_s, len(results.trace.ranks)
-    # files that tell sums do not tell when a rank did anything
-    if run_s <= 0 or not ranks or results.trace.format.is_report:
-        return ()
-    means = mean_spent_s(results)
-    losses = lost_in_accounts(results, lost)
-    parts = [
-        part
-        for one, seconds in means.items()
-        if seconds > 0
-        for part in _account(one, seconds, losses.get(one, []), run_s)
-        if part.seconds > 0
-    ]
-    parts += [
-        TimePart(one.value, one.label, one.meaning, seconds, seconds / run_s)
-        for one, seconds in outside_s(results)
-        if seconds > LEAST_SHARE * run_s
-    ]
-    parts = _small_together(parts)
-    # a cause in two accounts has a sum of its own
-    of_causes = Counter(one.cause for one in parts if one.id == LOST)
-    named = {one.label for one in parts if one.id != LOST}
-    named |= {cause for cause, rows in of_causes.items() if rows == 1}
-    entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
-    parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
-    if work_s is not None:
-        # what the finding is about may be known to be lost
-        work_s -= _lost_s(lost, first, parts, run_ranks=ranks)
-    if work_s is not None and work_s >= SMALL * run_s:
-        parts.append(replace(WORK, seconds=work_s, share=work_s / run_s))
-    return tuple(parts)
-
-
 @dataclass(frozen=True)
 class LostInAccount:
     """What was lost in an account, mean of the ranks."""
@@ -101,6 +59,58 @@ class LostInAccount:
         """The same with one more loss in it, which makes it so many seconds."""
         number = self.smaller + 1
         return LostInAccount(f"{number} {SMALLER}", SMALLER_MEANING, seconds, SMALLER_CAUSE, number)
+
+
+def breakdown(
+    results: Results,
+    lost: Losses,
+    in_accounts: Mapping[Account, Sequence[LostInAccount]],
+    first: str | None,
+    *,
+    is_lost: bool,
+    work_s: float | None = None,
+) -> tuple[TimePart, ...]:
+    """The `breakdown` of analysis.json.
+
+    Args:
+        results: the run.
+        lost: what its time was lost to.
+        in_accounts: what `lost_in_accounts` tells of that.
+        first: the id of the finding that the verdict leads with.
+        is_lost: without one, has the rows tell what most was lost to.
+        work_s: what that finding saves of work which the loss account takes for needed; None of any
+            other finding.
+    """
+    run_s, ranks = results.run_s, len(results.trace.ranks)
+    # files that tell sums do not tell when a rank did anything
+    if run_s <= 0 or not ranks or results.trace.format.is_report:
+        return ()
+    means = mean_spent_s(results)
+    parts = [
+        part
+        for one, seconds in means.items()
+        if seconds > 0
+        for part in _account(one, seconds, in_accounts.get(one, ()), run_s)
+        if part.seconds > 0
+    ]
+    parts += [
+        TimePart(one.value, one.label, one.meaning, seconds, seconds / run_s)
+        for one, seconds in outside_s(results, means)
+        if seconds > LEAST_SHARE * run_s
+    ]
+    parts = _small_together(parts)
+    # a cause in two accounts has a sum of its own
+    of_causes = Counter(one.cause for one in parts if one.id == LOST)
+    named = {one.label for one in parts if one.id != LOST}
+    named |= {cause for cause, rows in of_causes.items() if rows == 1}
+    entries = _of_finding(lost, first) if first else _most(lost) if is_lost else []
+    parts.extend(_causes(entries, named, run_s=run_s, ranks=ranks))
+    if work_s is not None:
+        # what the finding is about may be known to be lost
+        work_s -= _lost_s(lost, first, parts, run_ranks=ranks)
+    if work_s is not None and work_s >= SMALL * run_s:
+        parts.append(replace(WORK, seconds=work_s, share=work_s / run_s))
+    return tuple(parts)
 
 
 def lost_in_accounts(results: Results, lost: Losses) -> dict[Account, list[LostInAccount]]:

@@ -4,7 +4,7 @@ docs/analysis-json.md lists the fields. The document is a plain dictionary of fi
 lists and dictionaries; the same recording gives the same bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ import perfscope
 from perfscope.document import measures, resources, run_facts
 from perfscope.document.activities import activities
 from perfscope.document.blocks import leaders
-from perfscope.document.breakdown import breakdown
+from perfscope.document.breakdown import LostInAccount, breakdown, lost_in_accounts
 from perfscope.document.damage import run_damage
 from perfscope.document.devices import devices
 from perfscope.document.hardware import hardware
@@ -35,6 +35,7 @@ from perfscope.findings.core.order import likely_s
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.enums import Account
 from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.schema.losses import Losses
 from perfscope.schema.run import Tool, Verdict
@@ -49,6 +50,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     results, replay = facts.results, facts.replay
     sorted_ones = sort_findings(findings)
     lost = losses(facts, sorted_ones)
+    in_accounts = lost_in_accounts(results, lost)
     ordered = tuple(split(one, lost, results) for one in sorted_ones)
     damage = run_damage(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses)
@@ -65,7 +67,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         losses=lost,
         phases=measures.phases(results),
         steps=measures.steps(results),
-        timeline=timeline(results, lost),
+        timeline=timeline(results, in_accounts),
         collectives=measures.collectives(results),
         horovod=horovod(results),
         tensors=results.tensors,
@@ -82,13 +84,17 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         quality=quality(results, replay),
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
-        breakdown=_breakdown(facts, ordered, answer, lost),
+        breakdown=_breakdown(facts, ordered, answer, lost, in_accounts),
     )
     return as_json(document)
 
 
 def _breakdown(
-    facts: Facts, findings: Sequence[Finding], answer: Verdict, lost: Losses
+    facts: Facts,
+    findings: Sequence[Finding],
+    answer: Verdict,
+    lost: Losses,
+    in_accounts: Mapping[Account, Sequence[LostInAccount]],
 ) -> tuple[TimePart, ...]:
     """Where the run went, and what the finding of the verdict is about."""
     of_work = {diagnosis.id for diagnosis in diagnoses() if diagnosis.of_work}
@@ -103,6 +109,7 @@ def _breakdown(
     return breakdown(
         facts.results,
         lost,
+        in_accounts,
         leading.id if leading else None,
         is_lost=much_is_lost(facts.losses),
         work_s=work_s,

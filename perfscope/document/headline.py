@@ -1,5 +1,6 @@
 """The efficiency shown first: that of the devices where they were measured, else of the hosts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -101,10 +102,13 @@ def mean_spent_s(results: Results) -> dict[Account, float]:
     return means
 
 
-def outside_s(results: Results) -> list[tuple[Absence, float]]:
-    """Seconds of the run that are in no account, by what is there instead."""
+def outside_s(results: Results, means: Mapping[Account, float]) -> list[tuple[Absence, float]]:
+    """Seconds of the run that are in no account, by what is there instead.
+
+    `means` is what `mean_spent_s` tells.
+    """
     stuck_s = deadlock_s(results)
-    whole_s = max(0.0, results.run_s - sum(mean_spent_s(results).values()) - stuck_s)
+    whole_s = max(0.0, results.run_s - sum(means.values()) - stuck_s)
     elsewhere_s = min(whole_s, results.trace.elsewhere_ns * NS)
     is_own = results.trace.format is Format.PERFSCOPE
     rest = Absence.OUTSIDE if is_own else Absence.NOT_IN_TRACE
@@ -129,7 +133,7 @@ def outside(results: Results, worth_s: float) -> str:
         return ""
     means = mean_spent_s(results)
     parts = {one.label.lower(): means[one] for one in (Account.START_UP, Account.SHUTDOWN)}
-    parts |= {one.label.lower(): seconds for one, seconds in outside_s(results)}
+    parts |= {one.label.lower(): seconds for one, seconds in outside_s(results, means)}
     whole_s = sum(parts.values())
     if whole_s <= max(HALF * run_s, worth_s):
         return ""

@@ -1,23 +1,17 @@
 """What each rank did when: the `timeline` object of analysis.json."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.spots import MOST_SPOTS, Spot, Spots
 from perfscope.attribution.zoom import NOBODY, Cells
-from perfscope.document.breakdown import (
-    LostInAccount,
-    loss_label,
-    lost_in_accounts,
-    useful_label,
-)
+from perfscope.document.breakdown import LostInAccount, loss_label, useful_label
 from perfscope.findings.core.finding import place_of
 from perfscope.losses.by_bin import FIRST, Told, loss_levels
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account
-from perfscope.schema.losses import Losses
 from perfscope.schema.time import (
     Timeline,
     TimelineAccount,
@@ -47,10 +41,13 @@ _NAMES = np.array([*(a + b for a in _ALPHABET for b in _ALPHABET), NOBODY_LETTER
 assert len(_NAMES) == MOST_SPOTS + 1
 
 
-def timeline(results: Results, lost: Losses) -> Timeline:
-    """What each rank did in each bin of the focus of analysis, or lost, at several zoom levels."""
+def timeline(results: Results, lost: Mapping[Account, Sequence[LostInAccount]]) -> Timeline:
+    """What each rank did in each bin of the focus of analysis, or lost, at several zoom levels.
+
+    `lost` is what `breakdown.lost_in_accounts` tells.
+    """
     found, ranks = results.zoom, results.trace.ranks
-    causes = _causes(results, lost)
+    causes = _causes(lost)
     told = [Told(account, None if one.is_small else one.cause) for account, one in causes]
     return Timeline(
         reason=None if found else "no rank left a recording of its time",
@@ -74,12 +71,12 @@ def timeline(results: Results, lost: Losses) -> Timeline:
     )
 
 
-def _causes(results: Results, lost: Losses) -> list[tuple[Account, LostInAccount]]:
+def _causes(
+    lost: Mapping[Account, Sequence[LostInAccount]],
+) -> list[tuple[Account, LostInAccount]]:
     """The losses of the accounts that have a color of their own: one of each cause."""
     found = {
-        (account, one.cause): (account, one)
-        for account, inside in lost_in_accounts(results, lost).items()
-        for one in inside
+        (account, one.cause): (account, one) for account, inside in lost.items() for one in inside
     }
     return [*found.values()][: len(OF_CAUSES)]
 

@@ -4,13 +4,26 @@ from dataclasses import replace
 
 import pytest
 
-from perfscope.document.breakdown import WORKING, breakdown
+from perfscope.document.breakdown import WORKING, breakdown, lost_in_accounts
 from perfscope.document.headline import mean_spent_s
 from perfscope.schema.enums import LossKind, PhaseKind
 from perfscope.schema.losses import Losses
 from perfscope.schema.read import read_analysis
-from tests.findings.analyzed import analyze_trace
+from perfscope.schema.time import TimePart
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
+
+
+def told_of(
+    analyzed: Analyzed,
+    lost: Losses,
+    first: str | None,
+    *,
+    is_lost: bool,
+    work_s: float | None = None,
+) -> tuple[TimePart, ...]:
+    inside = lost_in_accounts(analyzed.results, lost)
+    return breakdown(analyzed.results, lost, inside, first, is_lost=is_lost, work_s=work_s)
 
 
 def told(own_ns: int) -> list[str]:
@@ -25,7 +38,7 @@ def told(own_ns: int) -> list[str]:
         of_input, label="Waiting for a CPU", kind=LossKind.CPU_WAIT, ns=own_ns, own_ns=own_ns
     )
     lost: Losses = replace(losses, entries=(of_input, of_cpus))
-    rows = breakdown(analyzed.results, lost, "data_stall", is_lost=True)
+    rows = told_of(analyzed, lost, "data_stall", is_lost=True)
     return [row.label for row in rows if row.id == "of_verdict"]
 
 
@@ -42,7 +55,7 @@ def test_work_that_the_account_takes_for_needed_is_told_beside_the_rows() -> Non
     builder.rank(0).phase(PhaseKind.FORWARD, 1.0, 9.0)
     analyzed = analyze_trace(builder.build())
     losses = read_analysis(analyzed.document()).losses
-    rows = breakdown(analyzed.results, losses, "slow_operands", is_lost=True, work_s=4.0)
+    rows = told_of(analyzed, losses, "slow_operands", is_lost=True, work_s=4.0)
     (work,) = [row for row in rows if row.id == "of_work"]
     assert work.seconds == 4.0
     assert work.share == pytest.approx(0.4)
@@ -63,7 +76,7 @@ def test_losses_of_one_name_have_one_row_and_the_room_of_another_one_stays() -> 
         for one in some
     ]
     lost: Losses = replace(losses, entries=tuple(entries))
-    rows = breakdown(analyzed.results, lost, None, is_lost=False)
+    rows = told_of(analyzed, lost, None, is_lost=False)
     found = {row.label.split(": ")[1]: row for row in rows if row.id == "lost"}
     assert list(found) == ["c", "a", "b", "3 smaller losses"]
     assert found["c"].seconds == pytest.approx(1.309)
@@ -85,7 +98,7 @@ def test_where_nothing_is_left_nothing_is_held_up() -> None:
     ]
     held_up = replace(first, label="CPUs", kind=LossKind.CPU_WAIT, ns=2 * 10**9, own_ns=2 * 10**9)
     lost: Losses = replace(losses, entries=(*entries, held_up))
-    rows = breakdown(analyzed.results, lost, None, is_lost=False)
+    rows = told_of(analyzed, lost, None, is_lost=False)
     assert entries
     assert not [row.label for row in rows if "CPUs" in row.label]
     assert sum(row.share for row in rows) == pytest.approx(1.0)

@@ -122,7 +122,8 @@ class Nccl:
     def report(self, path: Path) -> ToolReport | None:
         """Communicators, transports, warnings and calls."""
         tells = self._complete or self._begun or self._ways or self._warnings or self._calls
-        if not (tells or self._waiting()):
+        waiting = self._waiting()
+        if not (tells or waiting):
             return None
         keys = sorted(set(self._complete) | set(self._begun), key=lambda key: (-key[1], key[0]))
         made = [(name or None, n, len(self._complete[name, n])) for name, n in keys]
@@ -144,12 +145,12 @@ class Nccl:
             table(
                 "Processes that told of no communicator",
                 {"Process": name, "Its last line": Quantity.TEXT},
-                [(process, last[:250]) for process, last in self._waiting()],
+                [(process, last[:250]) for process, last in waiting],
             ),
         ]
-        return report(f"NCCL {self._version}".strip(), path, self._sentences(), tables)
+        return report(f"NCCL {self._version}".strip(), path, self._sentences(waiting), tables)
 
-    def _sentences(self) -> Iterator[str]:
+    def _sentences(self, waiting: list[tuple[str, str]]) -> Iterator[str]:
         if self._torn:
             yield (
                 f"{counted(self._torn, 'line')} of several processes are torn into each other, so "
@@ -170,7 +171,7 @@ class Nccl:
             many = counted(sum(self._warnings.values()), "warning")
             often = f", {count:,} times" if count > 1 else ""
             yield f"{many}, first among them{often}: {self._first[kind].rstrip('.')}."
-        elif waiting := self._waiting():
+        elif waiting:
             yield self._of_waiting(waiting)
         if self._networks:
             yield f"The network is {self._networks.most_common(1)[0][0]}."
