@@ -237,9 +237,11 @@ DIAGNOSIS = Diagnosis(
     subject="Ranks that are late by turns",
     evidence="work by rank, serialization efficiency, who came last how often",
     gain_from=(
-        "replay with work far beyond the usual taking the usual time; where step times just "
-        "vary, or who is late is so for several steps on end (autocorrelation of at least "
-        f"{thresholds.PERSISTENT:g} and two standard errors), nothing is claimed"
+        "of work that the ranks' own CPU time tells, at most: a replay with each segment's dealt "
+        "out equally and without waiting for CPUs; else a replay with work far beyond the usual "
+        "taking the usual time; where step times just vary, or who is late is so for several steps "
+        f"on end (autocorrelation of at least {thresholds.PERSISTENT:g} and two standard errors), "
+        "nothing is claimed"
     ),
     counts_from=(
         f"these are reported (info) from {100 * FAIL_SHARE_UPPER_BOUND:g} % on and warned of from "
