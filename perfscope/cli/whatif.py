@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,12 @@ class Predictions:
     steps: int
     predictions: tuple[Prediction, ...]
 
+
+AS_RECORDED = (
+    "The load that other processes had on CPUs of the job stays as it was recorded; what findings "
+    "of perfscope analyze save does not count what that load adds."
+)
+"""What the prices of a run on shared CPUs hold, which those of its findings do not."""
 
 _HELP = """Predict what a change would save, by replaying the run with it.
 
@@ -147,25 +154,39 @@ def _document(
             action="perfscope analyze shows what can be said without a replay.",
             exit_code=ExitCode.GATE_FAILED,
         )
+    shared = _on_shared_cpus(results, replay)
+    predict = partial(_prediction, results, replay, planned=planned, shared=shared)
     sets = [[edit] for edit in edits] + ([list(edits)] if len(edits) > 1 else [])
     return Predictions(
         run_s=results.run_s,
         focus_of_analysis_s=results.window_s,
         replay_relative_error=replay.relative_error,
         steps=results.steps_of_run,
-        predictions=tuple(_prediction(results, replay, chosen, planned) for chosen in sets),
+        predictions=tuple(map(predict, sets)),
     )
 
 
+def _on_shared_cpus(results: Results, replay: SegmentReplay) -> tuple[str, ...]:
+    """What holds for a run on whose CPUs others were at work as well; nothing for other runs."""
+    from perfscope.findings.facts.facts import Facts
+    from perfscope.savings import SHARED_HOST
+
+    load = Facts(results, replay).on_free_cpus.load
+    return (AS_RECORDED, SHARED_HOST) if load.edits else ()
+
+
 def _prediction(
-    results: Results, replay: SegmentReplay, edits: Sequence[NamedEdit], planned: int | None
+    results: Results,
+    replay: SegmentReplay,
+    edits: Sequence[NamedEdit],
+    *,
+    planned: int | None,
+    shared: tuple[str, ...],
 ) -> Prediction:
     from perfscope.document.planned import planned_run
     from perfscope.findings.core.gain import replayed
     from perfscope.findings.core.of_whole_run import gain_of_run
-    from perfscope.findings.facts.facts import Facts
     from perfscope.replay.model import RefusedEditError
-    from perfscope.savings import SHARED_HOST
 
     words = tuple(named.text for named in edits)
     meaning = "; ".join(named.sentence for named in edits)
@@ -175,9 +196,8 @@ def _prediction(
         return Prediction(words, meaning, *(None,) * 6, (), str(refusal))
     assert found is not None  # the replay is available
     gain = gain_of_run(replayed(results, found, ()), results)
-    told = tuple(found.assumptions)
-    if gain.interval_s is not None and Facts(results, replay).on_free_cpus.load.edits:
-        gain, told = replace(gain, interval_s=None), (*told, SHARED_HOST)
+    if shared:
+        gain = replace(gain, interval_s=None)
     return Prediction(
         words,
         meaning,
@@ -187,7 +207,7 @@ def _prediction(
         gain_run_share=gain.run_share,
         runtime_s=results.window_s - gain.seconds,
         planned=planned_run(results, gain.seconds, planned),
-        assumptions=told,
+        assumptions=(*found.assumptions, *shared),
         reason=None,
     )
 

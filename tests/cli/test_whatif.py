@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from perfscope.cli.main import main
+from perfscope.cli.whatif import AS_RECORDED
 from perfscope.errors import ExitCode
+from perfscope.findings.facts import facts
+from perfscope.findings.facts.outside_load import OutsideLoad
 from perfscope.replay.edit_parser import FORMS, parse_edit
 from perfscope.replay.model import Edit, Level
+from perfscope.savings import SHARED_HOST
 from perfscope.schema.enums import Account
 from tests.cli.test_analyze import write_recording
 
@@ -134,6 +138,26 @@ def test_gains_are_those_of_the_program(
     whole = found["focus_of_analysis_s"]
     assert removed["runtime_s"] == pytest.approx(whole - removed["gain_s"])
     assert removed["gain_share"] == pytest.approx(removed["gain_s"] / whole)
+
+
+def test_on_shared_cpus_no_interval_is_told_and_what_is_priced_is(
+    recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def load(*_: object) -> OutsideLoad:
+        asked.append(1)
+        return OutsideLoad((Edit(factor=0.5),))
+
+    monkeypatch.setattr(facts, "outside_load", load)
+    edits = ("--edit", "remove:evaluation@0", "--edit", "network:inf")
+    rows = predictions(recording, capsys, *edits)["predictions"]
+    assert len(rows) == 3
+    assert len(asked) == 1
+    for row in rows:
+        assert row["gain_s"] > 0
+        assert row["gain_interval_s"] is None
+        assert row["assumptions"][-2:] == [AS_RECORDED, SHARED_HOST]
 
 
 def test_work_in_the_background_must_still_be_done(
