@@ -8,8 +8,9 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.claims import claims
 from perfscope.losses.entry import Entry, LossAccount, NoSaving, Saving, told
 from perfscope.losses.words import label
+from perfscope.savings import SHARED_HOST
 from perfscope.schema.enums import LossKind
-from perfscope.schema.losses import LossEntry, Losses
+from perfscope.schema.losses import LossEntry, Losses, LossSaving
 from perfscope.schema.whole_run import WholeRun
 from perfscope.student_t import student_95
 from perfscope.trace.model import Frame
@@ -28,7 +29,7 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         for entry in account.entries
     ]
     if run.on_free_cpus.load.edits:  # see `outside_load.of_any_run`
-        entries = [replace(one, saving=replace(one.saving, interval_s=None)) for one in entries]
+        entries = [replace(one, saving=_of_any_run(one.saving)) for one in entries]
     return Losses(
         life_ns=account.life_ns,
         window_ns=account.window_ns,
@@ -38,6 +39,13 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         unknown_share=account.unknown_share,
         entries=tuple(entries),
     )
+
+
+def _of_any_run(saving: LossSaving) -> LossSaving:
+    """The same on a host whose load the next run may not meet: without an interval, and why."""
+    if saving.interval_s is None:
+        return saving
+    return replace(saving, interval_s=None, reason=SHARED_HOST)
 
 
 def _saving(entry: Entry, run_s: float | None) -> Saving | NoSaving:

@@ -29,7 +29,10 @@ def spread(pattern: LossPattern, ranks: int) -> str:
 
 @dataclass(frozen=True)
 class LossSaving:
-    """Seconds that the run would be shorter by without a cause; null with a reason."""
+    """Seconds that the run would be shorter by without a cause.
+
+    `reason` is why they are null, or have no interval where others used CPUs of the job.
+    """
 
     seconds: float | None
     interval_s: tuple[float, float] | None
