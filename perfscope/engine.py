@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfscope.compiled import digest_of
 from perfscope.errors import PerfscopeError
 
 __all__ = ["engine"]
@@ -25,17 +25,6 @@ class _Unusable:
     def __getattr__(self, name: str) -> Any:
         what, why, action = self._told
         raise PerfscopeError(what, why=why, action=action)
-
-
-def digest_of(sources: Path) -> str:
-    """What all C++ files below a directory are, as native/core/digest.cmake computes it."""
-    found = {path.relative_to(sources).as_posix(): path for path in sources.rglob("*.*")}
-    hashes = (
-        hashlib.sha256(found[name].read_bytes()).hexdigest()
-        for name in sorted(found)
-        if name.endswith((".cpp", ".h"))
-    )
-    return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def _is_of(made_from: str) -> bool:

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from perfscope import _core
-from perfscope.engine import SOURCES, digest_of
+from perfscope.compiled import digest_of
+from perfscope.engine import SOURCES
 from tests.support.environments import REPOSITORY
 
 WITHOUT_ENGINE = """

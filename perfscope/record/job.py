@@ -33,7 +33,7 @@ from perfscope.record.stop import StopRequest
 
 _INSTALL_AGAIN = "build and install perfscope on this machine again, with pip, from its sources"
 _OUTDATED = (
-    "the recorder was compiled before its sources changed; pip install -e on them compiles it again"
+    "the recorder was made from other sources than these; pip install -e on them compiles it again"
 )
 _FULL_DISK = (
     "the disk or its quota was full: not all records found room",

@@ -6,6 +6,8 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+from perfscope.compiled import digest_of
+
 LIBRARY_NAME = "libperfscope_recorder.so"
 _HERE = Path(__file__).resolve().parent
 SOURCES = _HERE.parent.parent / "native" / "recorder"
@@ -22,10 +24,9 @@ def recorder_library() -> Path | None:
 
 
 def is_outdated(library: Path) -> bool:
-    """Whether the sources of the recorder beside this file changed after it was compiled."""
+    """Whether the sources of the recorder beside this file are others than it was made from."""
     try:
-        made = library.stat().st_mtime
-        return any(path.stat().st_mtime > made for path in SOURCES.rglob("*.*"))
+        return SOURCES.is_dir() and digest_of(SOURCES).encode() not in library.read_bytes()
     except OSError:
         return False
 

@@ -14,6 +14,7 @@ PACKAGE = REPOSITORY / "perfscope"
 AGENT = PACKAGE / "agent"
 COMMON = {
     "arrays",
+    "compiled",
     "engine",
     "errors",
     "files",

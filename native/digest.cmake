@@ -1,5 +1,5 @@
-# Writes DIGEST as a header: what all sources of the engine are, as perfscope/engine.py computes it.
-file(GLOB_RECURSE sources RELATIVE ${FROM} ${FROM}/*.cpp ${FROM}/*.h)
+# Writes a header with the digest of all sources below FROM, as perfscope/compiled.py computes it.
+file(GLOB_RECURSE sources RELATIVE ${FROM} ${FROM}/*.c ${FROM}/*.cpp ${FROM}/*.def ${FROM}/*.h)
 list(SORT sources)
 set(each "")
 foreach(name ${sources})
