@@ -16,6 +16,9 @@ from perfscope.units import counted
 
 FIRST_TO_LAST = "from the first step of every rank to the last step or phase of any"
 FIRST_TO_LAST_OF_ONE = "from its first step to its last step or phase"
+FIRST_TO_END = "from the first step of every rank until the program of the last one ends"
+FIRST_TO_END_OF_ONE = "from its first step until its program ends"
+BEFORE_SHUTDOWN = "before its interpreter shuts down"
 INITIALIZED = "from the time all ranks have initialized communication until"
 
 PhaseWindows = Mapping[str, tuple[int, int]]
@@ -176,9 +179,7 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     over = [moment for rank in ranks if (moment := _work_end_ns(rank, trace)) is not None]
     if len(over) == len(ranks) and start < max(over) < end:
         end = max(over)
-        reasons = [
-            f"{INITIALIZED} the program of the last one ends, before its interpreter shuts down"
-        ]
+        reasons = [f"{INITIALIZED} the program of the last one ends, {BEFORE_SHUTDOWN}"]
     gone = [rank for rank in ranks if rank.finalize_enter_ns is None and rank.end_ns < end]
     if gone:
         first = min(gone, key=lambda rank: rank.end_ns)
@@ -246,6 +247,11 @@ def _steps_lifetime(trace: Trace) -> Focus | None:
         ends.append(int(rank.steps["t1"].max()))
         ends.extend(rank.phases["t1"].max(keepdims=True).tolist() if len(rank.phases) else [])
     end = max(ends)
+    over = [moment for rank in working if (moment := _work_end_ns(rank, trace)) is not None]
+    if len(over) == len(working) and max(over) > end:
+        end = max(over)
+        until = FIRST_TO_END if len(trace.ranks) > 1 else FIRST_TO_END_OF_ONE
+        reasons = [f"{until}, {BEFORE_SHUTDOWN}"]
     died = {EndKind.KILLED, EndKind.ABORTED, EndKind.STOPPED, EndKind.UNKNOWN}
     for rank in working:
         if rank.ending.kind in died and rank.end_ns < end:

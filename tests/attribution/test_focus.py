@@ -86,6 +86,30 @@ def test_without_communication_from_the_first_step() -> None:
     assert (*span(focus), focus.kind) == (2.0, 6.0, "steps")
 
 
+@pytest.mark.parametrize(("over_s", "closes_s"), [(9.0, 9.0), (3.0, 6.0), (None, 6.0)])
+def test_what_a_program_does_behind_its_last_step_is_in_it(
+    over_s: float | None, closes_s: float
+) -> None:
+    """As it is of one that communicates: results may be written there."""
+    builder = TraceBuilder(1, end_s=9.5)
+    rank = builder.rank(0).step(0, 2.0, 3.0).step(1, 3.0, 4.0).phase(PhaseKind.EVALUATE, 5.0, 6.0)
+    if over_s is not None:
+        rank.set(program_end_ns=round(over_s * S))
+    focus = focus_of_analysis(builder.build())
+    assert (*span(focus), focus.kind) == (2.0, closes_s, "steps")
+    assert ("until its program ends" in focus.reason) is (closes_s == over_s)
+
+
+def test_programs_without_communication_are_over_with_the_last_of_them() -> None:
+    builder = TraceBuilder(2, end_s=9.5)
+    for number, over_s in enumerate((9.0, 7.0)):
+        rank = builder.rank(number).step(0, 2.0, 3.0).step(1, 3.0, 4.0)
+        rank.set(program_end_ns=round(over_s * S))
+    assert span(focus_of_analysis(builder.build())) == (2.0, 9.0)
+    builder.rank(1).set(program_end_ns=None)
+    assert span(focus_of_analysis(builder.build())) == (2.0, 4.0)
+
+
 def test_without_anything_the_life_of_the_process() -> None:
     focus = focus_of_analysis(TraceBuilder(1, end_s=10.0).build())
     assert (*span(focus), focus.kind) == (0.0, 10.0, "process_lifetime")
