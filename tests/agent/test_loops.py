@@ -28,6 +28,22 @@ def test_each_instruction_has_a_line() -> None:
     assert set(lines) - {code.co_firstlineno} == {2, 3, 4, 5, 6}
 
 
+def test_text_that_is_evaluated_is_compiled_before_its_first_line(job: Callable[..., Job]) -> None:
+    """Looks find it where its code begins, as Python gives way there and not while it compiles."""
+    program = LOOKS + dedent(
+        """
+        text = " + ".join(f"(xs[{i}] if xs[{i}] > {i} else {i})" for i in range(10))
+        xs, last = list(range(10)), after(30)
+        while looks["samples"] < last:
+            eval(text)
+        """
+    )
+    stacks = [one for one in job(program).process.functions() if "perfscope" not in one[-1][1]]
+    begun = [one for one in stacks if one[-1][1] == "<string>" and one[-1][2] > 0]
+    compiled = [one for one in stacks if one[-1][1:] == ("<string>", 0) or "eval" in one[-1][0]]
+    assert len(compiled) > len(begun)
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -93,13 +93,13 @@ def line_of(code: CodeType, last: int) -> int:
     """The line of an instruction; a frame would look for it each time.
 
     A jump back to the head of a loop may have none, and is where Python gives way: it belongs to
-    the line before it.
+    the line before it. Line 0 is that of a module's or a text's code that has not begun.
     """
     found = code.co_firstlineno
     for start, _, line in _lines(code):
         if start > last:
             break
-        found = line or found
+        found = found if line is None else line
     return found
 
 
