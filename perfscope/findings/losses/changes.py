@@ -49,7 +49,8 @@ CHANGES: dict[Activity, str] = {
         "objects; save in a binary format."
     ),
     Activity.COMPILING: (
-        "Compile once: keep shapes and types of arguments the same, and define functions once."
+        "Compile once: keep shapes and types of arguments the same, define functions once, and "
+        "give eval() and exec() what compile() made of the text before the loop."
     ),
     Activity.IMPORTING: (
         "Import at the start of the program; keep the environment on a local disk."
