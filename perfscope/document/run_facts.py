@@ -78,6 +78,7 @@ def _throughput(results: Results) -> Throughput:
     return Throughput(
         samples=steps.samples,
         samples_per_s=steps.samples_per_s,
+        step_s_mean=steps.step_s_mean,
         step_s_median=steps.step_s_median,
         step_s_p95=steps.step_s_p95,
         epoch_s_median=steps.epoch_s_median,

@@ -190,7 +190,9 @@ def _print_run(result: Analysis, console: Console) -> None:
         parts.append(f"exit code {run.exit_code}")
     if (rate := run.throughput.samples_per_s.value) is not None:
         parts.append(f"{rate:,.0f} samples/s{_of_which_steps(run)}")
-    if (step := run.throughput.step_s_median.value) is not None:
+    if (step := run.throughput.step_s_mean.value) is not None:  # as the rate beside it
+        parts.append(f"step {format_seconds(step)} (mean)")
+    elif (step := run.throughput.step_s_median.value) is not None:
         parts.append(f"step {format_seconds(step)} ({_of_steps(run)})")
     line(console, ", ".join(parts))
 

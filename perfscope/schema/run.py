@@ -90,6 +90,8 @@ class Throughput:
 
     samples: int | None  # that all ranks processed, null when not known
     samples_per_s: Metric
+    # of the time that `samples_per_s` is of; its value is null without that, and of a pattern
+    step_s_mean: Metric
     step_s_median: Metric
     step_s_p95: Metric
     epoch_s_median: Metric

@@ -29,6 +29,7 @@ class StepsResult:
     count: int
     samples: int | None  # of all ranks
     samples_per_s: Metric
+    step_s_mean: Metric
     step_s_median: Metric
     step_s_p95: Metric
     epoch_s_median: Metric
@@ -76,7 +77,8 @@ def steps(prepared: Prepared) -> StepsResult:
         missing = Metric(None, "s", NO_STEPS)
         rate = Metric(None, "samples/s", NO_STEPS)
         epoch = _epoch_s(prepared)
-        return StepsResult(None, 0, None, rate, missing, missing, epoch, wall, (), (), (), series)
+        none = (rate, missing, missing, missing)
+        return StepsResult(None, 0, None, *none, epoch, wall, (), (), (), series)
     slowest = np.nanmax(found.seconds, axis=1)
     fastest = np.nanmin(found.seconds, axis=1)
     thin = slice(None, None, max(1, -(-len(found.numbers) // MAX_SERIES)))
@@ -87,11 +89,13 @@ def steps(prepared: Prepared) -> StepsResult:
     tables = [np.sort(prepared.focus.ending(rank.steps), order="t0") for rank in trace.ranks]
     done = np.count_nonzero(~np.isnan(found.seconds), axis=0).tolist()
     samples = samples_of(trace.ranks, tables, done)
+    rate, mean = rate_of(prepared, tables, samples)
     return StepsResult(
         source=found.source,
         count=found.count,
         samples=None if samples is None else samples.total,
-        samples_per_s=rate_of(prepared, tables, samples),
+        samples_per_s=rate,
+        step_s_mean=mean,
         step_s_median=Metric(float(np.median(taken)), "s", foa=foa),
         step_s_p95=Metric(float(np.percentile(taken, 95)), "s", foa=foa),
         epoch_s_median=_epoch_s(prepared),

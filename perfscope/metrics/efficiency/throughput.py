@@ -17,6 +17,7 @@ from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Rank, Table
+from perfscope.units import NS
 
 UNKNOWN_SAMPLES = (
     "the job did not report samples per step; to report them, call perfscope.step(samples=N)"
@@ -25,6 +26,7 @@ ONLY_FIRST = (
     "only the first step reported samples: the others may have trained on the same again; to "
     "report theirs, call perfscope.step(samples=N)"
 )
+NOT_TOLD = "the steps were not told, and are those of a pattern"
 _APART = (PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT)
 """What is no training where it lies between the steps."""
 
@@ -90,31 +92,41 @@ def _once_a_model(
     return [own if place in counted else own[:0] for place, own in enumerate(samples)]
 
 
-def rate_of(prepared: Prepared, tables: Sequence[Table], samples: Samples | None) -> Metric:
-    """Samples a second of all ranks, from the end of the first step on.
+def rate_of(
+    prepared: Prepared, tables: Sequence[Table], samples: Samples | None
+) -> tuple[Metric, Metric]:
+    """Samples a second of all ranks, from the end of the first step on, and its mean step.
 
     The first step holds what is set up when it is first used; evaluations, predictions and
-    checkpoints between steps train nothing. A run of one step has no other.
+    checkpoints between steps train nothing. A run of one step has no other. The mean is of that
+    time, over the ranks whose samples count.
     """
     focus = prepared.focus
     if focus.length_ns <= 0:
-        return Metric(None, "samples/s", "the window is empty")
+        return _no_rate("the window is empty")
     if spoiled := why_spoiled(prepared.damage, Need.EVERY_RANK):
-        return Metric(None, "samples/s", spoiled)
+        return _no_rate(spoiled)
     if samples is None or not samples.total:
-        return Metric(None, "samples/s", UNKNOWN_SAMPLES)
-    rate, apart = 0.0, _seen_apart(prepared)
+        return _no_rate(UNKNOWN_SAMPLES)
+    rate, apart, means_s = 0.0, _seen_apart(prepared), []
     for place, (table, told) in enumerate(zip(tables, samples.by_rank, strict=True)):
         if not len(told):
             continue
         if not len(table):  # a pattern's steps begin and end with the focus
-            return Metric(samples.total / (focus.length_ns / 1e9), "samples/s", foa=focus.kind)
+            whole = Metric(samples.total / (focus.length_ns / 1e9), "samples/s", foa=focus.kind)
+            return whole, Metric(None, "s", NOT_TOLD)
         first = 1 if len(table) > 1 else 0
         spent_ns = _training_ns(prepared, place, table, first, apart)
         rate += int(told[first:].sum()) / (spent_ns / 1e9) if spent_ns else 0.0
+        means_s.append(spent_ns * NS / (len(table) - first))
     if not rate:
-        return Metric(None, "samples/s", ONLY_FIRST)
-    return Metric(rate, "samples/s", foa=focus.kind)
+        return _no_rate(ONLY_FIRST)
+    mean = Metric(float(np.mean(means_s)), "s", foa=focus.kind)
+    return Metric(rate, "samples/s", foa=focus.kind), mean
+
+
+def _no_rate(why: str) -> tuple[Metric, Metric]:
+    return Metric(None, "samples/s", why), Metric(None, "s", why)
 
 
 def _training_ns(

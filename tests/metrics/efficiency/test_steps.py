@@ -38,6 +38,7 @@ def test_steps_of_a_marker() -> None:
     assert (steps.source, steps.count) == ("marker", 10)
     assert steps.samples == 2 * 10 * 32
     assert steps.samples_per_s.value == pytest.approx(2 * 32 / 0.9)
+    assert steps.step_s_mean.value == pytest.approx(0.9)  # as the rate: nine, of nine steps' time
     assert steps.step_s_median.value == pytest.approx(0.6)
     assert steps.step_s_p95.value == pytest.approx(0.6)
     assert steps.max_seconds == pytest.approx((0.6,) * 10)
