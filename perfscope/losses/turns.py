@@ -40,13 +40,14 @@ class Turns:
             steps seem to take turns.
         """
         alike, count = engine.like_rows(program.row_rank, steps.of_row, program.row_op, steps.count)
-        usual, squared = [], 0.0
-        for values in (program.gaps_ns(work), program.transfer_ns):
-            sizes, medians, off = engine.medians(values, alike, count)
-            usual.append(medians[alike])
+        kinds, squared = [], 0.0
+        for values in (program.gaps_ns, lambda _: program.transfer_ns):
+            sizes, medians, off = engine.medians(values(work), alike, count)
             errors = (MEDIAN_ERROR * off) ** 2 / sizes
             squared += float(errors[alike].sum() / steps.count)
-        gap, transfer = usual
+            kinds.append(medians)
+        gap, transfer = (medians[alike] for medians in kinds)
+        del alike  # a long run has many rows
         return cls._of(program, gap, transfer, steps), math.sqrt(squared)
 
     @classmethod

@@ -75,7 +75,7 @@ def by_step(
     size = -(-len(numbers) // MOST_ROWS)
     group = step // size
     groups = -(-len(numbers) // size)
-    waited = waits.by_unit(group[program.row_segment], groups)
+    waited = waits.by_unit(program.row_segment, group, groups)
     found: list[dict[str, Any]] = []
 
     def take(costs: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ arrive before it was sent, the replayed wait is longer than the call was; the me
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Int32s, Ints, blocks
 from perfscope.attribution.ledger import INDEX
 from perfscope.engine import engine
 from perfscope.metrics.results import Results
@@ -28,10 +28,12 @@ class MeasuredWaits:
         """All of it."""
         return float(self.inside.sum() + self.before.sum())
 
-    def by_unit(self, units: Ints, count: int) -> Floats:
-        """All of it by the unit that each row belongs to, of so many, shape (count,)."""
-        inside = np.bincount(units, self.inside, count)
-        return np.asarray(inside + np.bincount(units[self.rows], self.before, count))
+    def by_unit(self, key: Int32s, units: Ints, count: int) -> Floats:
+        """All of it by the unit that the key of each row belongs to, of so many, shape (count,)."""
+        found = np.bincount(units[key[self.rows]], self.before, count).astype(np.float64)
+        for rows in blocks(len(key)):  # whole nanoseconds: their sums are exact in any order
+            found += np.bincount(units[key[rows]], self.inside[rows], count)
+        return found
 
 
 def measured_waits(results: Results, program: Program) -> MeasuredWaits:

@@ -93,8 +93,11 @@ def message_needs(
     arriving = exchanges.send_of[started] >= 0
     waiting = np.concatenate([receives, finished[arriving]])
     sends = exchanges.send_of[np.concatenate([receives, started[arriving]])]
+    del known, receives, started, finished, arriving
+    waiting, sends = call_of[waiting], call_of[sends]
     large = Rendezvous.of(pool, calls, send_of=exchanges.send_of, wait_of=exchanges.wait_of)
-    row = np.concatenate([call_of[waiting], large.end[large.waits]])
-    on = np.concatenate([call_of[sends], large.inside[large.waits]])
+    row = np.concatenate([waiting, large.end[large.waits]])
+    on = np.concatenate([sends, large.inside[large.waits]])
+    del waiting, sends, large  # a long run has many
     usable = (row >= 0) & (on >= 0) & (row != on)
     return row[usable], on[usable]

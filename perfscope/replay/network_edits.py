@@ -29,11 +29,24 @@ MOST_CALL_NS = 50e3
 
 @dataclass(frozen=True)
 class Fused:
-    """A program with fused allreduces; its segment s begins with segment first[s] of the other."""
+    """A program whose allreduces cost as much as fused ones, and which cuts are none any more."""
 
     program: Program
-    costs: CallCosts
-    first: Ints
+    removed: Bools
+
+    def joined(self) -> tuple[Program, Ints]:
+        """The program without these cuts, and the segment with which each of its own begins."""
+        program, kept = self.program, np.flatnonzero(~self.removed)
+        first = kept[:-1]
+        kind = dense(program.segment_kind[first], program.segment_kind[kept[1:] - 1])
+        segment_of = np.cumsum(~self.removed, dtype=np.int32)[:-1] - 1  # of each unedited segment
+        joined = replace(
+            program,
+            cut_rows=program.cut_rows[kept],
+            row_segment=segment_of[program.row_segment],
+            segment_kind=kind,
+        )
+        return joined, first
 
 
 @dataclass(frozen=True)
@@ -145,6 +158,19 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
         RefusedEditError: there are none, or latency and bandwidth are not known apart.
     """
     together = _groups(results, program, costs, most_bytes)
+    work = _with_fewer_calls(program, together)  # first: it takes most room on the way
+    transfer = _fused_transfer(program, costs, together)
+    removed = np.zeros(len(program.cut_rows), np.bool_)
+    removed[np.searchsorted(program.cut_rows[:, 0], together.rows[~together.is_last, 0])] = True
+    return Fused(replace(program, work=work, transfer_ns=transfer), removed)
+
+
+def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> Floats:
+    """Transfer of each row where the last call of each group moves all; `costs` then say so, too.
+
+    Raises:
+        RefusedEditError: latency and bandwidth are not known apart.
+    """
     rows, is_last = together.rows, together.is_last
     op, ranks = program.row_op[rows[:, 0]], len(program.ranks)
     keys = {code: (name_of(code), ranks) for code in np.unique(op).tolist()}
@@ -153,8 +179,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
             "the run does not tell latency from bandwidth of its allreduces (sizes must differ by "
             "a factor of 8 in 16 calls)"
         )
-    work = _with_fewer_calls(program, together)
-    transfer, gone = program.transfer_ns.copy(), np.zeros(program.row_count, np.bool_)
+    transfer = program.transfer_ns.copy()
     size = costs.size[rows[:, 0]] * 2 * (ranks - 1) / ranks
     ratio = np.ones(len(together.starts))
     for code, key in keys.items():
@@ -165,23 +190,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     costs.size[rows[is_last]] = together.sums(costs.size[rows])
     for column in (transfer, costs.size):
         column[rows[~is_last]] = 0
-    gone[rows[~is_last]] = True
-    removed = gone[program.cut_rows[:, 0]]
-    kept = np.flatnonzero(~removed)
-    segment_of = np.cumsum(~removed, dtype=np.int32)[:-1] - 1  # of each unedited segment
-    first = kept[:-1]
-    return Fused(
-        replace(
-            program,
-            work=work,
-            transfer_ns=transfer,
-            cut_rows=program.cut_rows[kept],
-            row_segment=segment_of[program.row_segment],
-            segment_kind=dense(program.segment_kind[first], program.segment_kind[kept[1:] - 1]),
-        ),
-        costs,
-        first,
-    )
+    return transfer
 
 
 def _with_fewer_calls(program: Program, together: _Together) -> Work:

@@ -40,7 +40,7 @@ from perfscope.replay.edits import (
     tells_apart,
 )
 from perfscope.replay.extract import NotReplayableError, extract
-from perfscope.replay.measured import MeasuredWaits, measured_waits
+from perfscope.replay.measured import measured_waits
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
 from perfscope.replay.network_edits import fused, network_after
 from perfscope.replay.persistence import persistence
@@ -119,24 +119,24 @@ class SegmentReplay:
         program = self._program
         return NS * float(segment_lengths(program, program.work, program.transfer_ns * 0.0).sum())
 
-    @cached_property
+    @property
     def causes(self) -> Causes | None:
         """Who made whom wait; None when not available."""
-        if self._program is None:
-            return None
-        return causes(self._results, self._program, self._waits)
+        return None if self._explained is None else self._explained[0]
 
-    @cached_property
+    @property
     def charges(self) -> Charges | None:
         """What made ranks wait, step by step; None when not available."""
-        if self._program is None:
-            return None
-        return charges(self._results, self._program, self._waits)
+        return None if self._explained is None else self._explained[1]
 
     @cached_property
-    def _waits(self) -> MeasuredWaits:
-        assert self._program is not None
-        return measured_waits(self._results, self._program)
+    def _explained(self) -> tuple[Causes, Charges] | None:
+        """Both at once: what each row waited takes too much room to be kept in between."""
+        if self._program is None:
+            return None
+        waits = measured_waits(self._results, self._program)
+        found = causes(self._results, self._program, waits)
+        return found, charges(self._results, self._program, waits)
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits save beyond `after`, applied first; None when not available.
@@ -270,8 +270,8 @@ class SegmentReplay:
         costs = CallCosts.of(self._results, program) if limits or is_scaled else None  # not kept
         if limits and costs is not None:
             together = fused(self._results, program, costs, max(limits))
-            program, first = together.program, together.first
-            costs = together.costs if is_scaled else None
+            costs = costs if is_scaled else None
+            program, first = together.joined()
             del together
         if program is self._program and tells_apart(edits[: len(edits) - len(left)], left):
             work = apply_edits(program, left, to=done, levelable=levelable)
