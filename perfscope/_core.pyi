@@ -15,6 +15,8 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Small: TypeAlias = npt.NDArray[np.int32]
+SmallCodes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+"""Of 16 or 32 bits each."""
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 sources: str
@@ -104,7 +106,7 @@ def rank_timeline(
     sampled: tuple[tuple[Ints, Ints], ...],
     life: tuple[int, int, int, int, int],
     detail_end: int | None,
-) -> tuple[Ints, npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+) -> tuple[Ints, npt.NDArray[np.uint8], SmallCodes, SmallCodes]:
     """What each moment of a rank's main location was spent on.
 
     Args:
@@ -121,7 +123,7 @@ def rank_timeline(
         Boundaries of the segments, and of each account, innermost phase and stack.
     """
 
-TimelineColumns: TypeAlias = tuple[Ints, Bytes, npt.NDArray[np.int32]]
+TimelineColumns: TypeAlias = tuple[Ints, Bytes, SmallCodes]
 """Boundaries of its segments, and of each account and phase."""
 
 def spent_by_phase(
@@ -142,7 +144,7 @@ def spent_by_bin(
 
 def work_pieces(
     ranks: list[tuple[Any, ...]], start: int, communication: Bytes, rows: int
-) -> tuple[Small, Bytes, Floats, Small, Small, Ints, Floats]:
+) -> tuple[Small, Bytes, Floats, SmallCodes, SmallCodes, Ints, Floats]:
     """The time of ranks between their replayed calls, each piece before one of so many rows.
 
     Args:
@@ -257,7 +259,7 @@ def sums_by_key(
     """
 
 def work_by_phase(
-    row: Small, ns: Floats, phases: Small, rows: Ints, all_rows: int, phase_count: int
+    row: Small, ns: Floats, phases: SmallCodes, rows: Ints, all_rows: int, phase_count: int
 ) -> Floats:
     """The pieces of work before some rows by phase, the work of no phase last."""
 
@@ -271,7 +273,7 @@ def chosen_pieces(
     row: Small,
     account: Bytes,
     rank: Small,
-    phases: Small,
+    phases: SmallCodes,
     *,
     ranks: Bytes,
     accounts: Bytes,
@@ -293,7 +295,7 @@ def scaled(
     row: Small,
     account: Bytes,
     rank: Small,
-    phases: Small,
+    phases: SmallCodes,
     *,
     ranks: Bytes,
     accounts: Bytes,

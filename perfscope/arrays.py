@@ -10,6 +10,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
+SmallCodes = npt.NDArray[np.signedinteger[Any]]
+"""Small numbers, -1 none: in 16 bits each where those hold them all, else in 32."""
 
 
 MOST_FEW = 1 << 16

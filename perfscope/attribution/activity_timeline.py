@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Int32s, Ints, is_one_of
+from perfscope.arrays import Bools, Ints, SmallCodes, is_one_of
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.sampled import REACH_PERIODS, period_ns
@@ -35,7 +35,7 @@ class ActivityTimeline:
 
     boundaries: Times
     activities: npt.NDArray[np.int8]
-    stacks: Int32s
+    stacks: SmallCodes
     segments: Ints | slice
 
     @property
@@ -101,7 +101,7 @@ def activity_timeline(
     found = ActivityTimeline(boundaries, known[stacks], stacks, segments)
     if not len(starts) and not hears_collections(rank):
         return found
-    found = replace(found, stacks=stacks.copy())
+    found = replace(found, stacks=stacks.astype(np.int32))  # those of other moments may be larger
     free = ~IS_COMMUNICATION[timeline.accounts[segments]]
     _put_collections(found, (starts, ends), _Samples.of(rank, known), free, hears_collections(rank))
     return found

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, is_one_of
+from perfscope.arrays import Bools, Floats, SmallCodes, is_one_of
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
@@ -67,8 +67,8 @@ class Timeline:
 
     boundaries: Times
     accounts: npt.NDArray[np.uint8]
-    phases: npt.NDArray[np.int32]
-    stacks: npt.NDArray[np.int32]
+    phases: SmallCodes
+    stacks: SmallCodes
 
     @property
     def lengths(self) -> Times:
@@ -133,12 +133,12 @@ class Timeline:
         return {}
 
     @property
-    def columns(self) -> tuple[Times, npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    def columns(self) -> tuple[Times, npt.NDArray[np.uint8], SmallCodes]:
         """Boundaries, accounts and phases, as the engine takes them."""
         return (
             np.ascontiguousarray(self.boundaries, np.int64),
             np.ascontiguousarray(self.accounts, np.uint8),
-            np.ascontiguousarray(self.phases, np.int32),
+            np.ascontiguousarray(self.phases),
         )
 
     def parts(self) -> Iterator[Timeline]:

@@ -118,7 +118,7 @@ class _Making:
             codes.append(found)
         boundaries = np.concatenate([*begins, timeline.boundaries[-1:]])
         whole = np.concatenate(codes)
-        columns = boundaries, whole, np.full(len(whole), -1, np.int32)
+        columns = boundaries, whole, np.full(len(whole), -1, np.int16)
         ends = focus.start_ns, focus.end_ns
         sums = engine.spent_by_bin(columns, *ends, bin_ns, self._codes)
         spent: Floats = sums.reshape(-1, self._codes + 1).astype(np.float64)

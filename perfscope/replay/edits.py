@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Int32s, Ints
+from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
@@ -217,7 +217,7 @@ def _columns(program: Program, edit: Edit) -> Bools:
 
 def _asked(
     program: Program, work: Work, edit: Edit
-) -> tuple[tuple[Int32s, Codes, Int32s, Int32s], _Choice]:
+) -> tuple[tuple[Int32s, Codes, Int32s, SmallCodes], _Choice]:
     """Columns of the work, and what of it an edit asks for, as the engine takes them."""
     accounts = _EVERY if edit.level is None else _IS_WORK
     if edit.account is not None:

@@ -7,7 +7,7 @@ from dataclasses import field
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Ints, SmallCodes
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
@@ -26,9 +26,7 @@ class Functions:
     """Place in `tuple(Activity)`, -1 training or unknown; shaped alike."""
 
     @classmethod
-    def of(
-        cls, results: Results, stack: npt.NDArray[np.int32], account: npt.NDArray[np.uint8]
-    ) -> Functions:
+    def of(cls, results: Results, stack: SmallCodes, account: npt.NDArray[np.uint8]) -> Functions:
         """Those of pieces of work.
 
         `stack` is the index in Trace.stacks of what ran in each piece, -1 unknown, and `account`

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Int32s, Ints
+from perfscope.arrays import Floats, Int32s, Ints, SmallCodes
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.engine import engine
 from perfscope.matching.pool import Pool
@@ -169,8 +169,8 @@ class _Pieces:
     """The time between calls: pieces of work with what they were, and communication alone."""
 
     work: Work
-    phase: Int32s
-    stack: Int32s
+    phase: SmallCodes
+    stack: SmallCodes
     begin_ns: Ints
     fixed: Fixed
 

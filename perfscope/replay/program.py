@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, Int32s, Ints
+from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
 from perfscope.engine import engine as compiled
 from perfscope.metrics.host.cpu_delay import CpuDelay
 from perfscope.replay.functions import Functions
@@ -113,8 +113,8 @@ class Program:
     row_op: Int32s  # operation code, -1 of starts and ends, shape (rows,)
     segment_kind: Ints  # segments of one kind lie at the same place of a step, shape (segments,)
     work: Work
-    phase: Int32s  # of each piece of work: index in the phase ids, -1 none
-    stack: Int32s  # of each piece of work: index in Trace.stacks, -1 unknown
+    phase: SmallCodes  # of each piece of work: index in the phase ids, -1 none
+    stack: SmallCodes  # of each piece of work: index in Trace.stacks, -1 unknown
     fixed: Fixed
     transfer_ns: Floats  # of each row: exit - need, shape (rows,)
     cut_rows: Ints

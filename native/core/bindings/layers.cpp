@@ -1,6 +1,7 @@
 // Step functions of time, and the timeline of a rank, for numpy.
 #include "arrays.h"
 #include "bindings.h"
+#include "small_codes.h"
 #include "sinks/free_time.h"
 #include "sinks/rank_timeline.h"
 #include "sinks/timeline_sums.h"
@@ -137,7 +138,7 @@ nb::tuple timeline(const nb::dict &told, const nb::tuple &marks, const nb::tuple
         found = rank_timeline(rules, marked, split, seen, ends);
     }
     return nb::make_tuple(to_numpy(std::move(found.boundaries)), to_numpy(std::move(found.accounts)),
-                          to_numpy(std::move(found.phases)), to_numpy(std::move(found.stacks)));
+                          codes_to_numpy(std::move(found.phases)), codes_to_numpy(std::move(found.stacks)));
 }
 
 nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases)
@@ -167,15 +168,15 @@ RankLife life_of(const nb::tuple &told, int64_t start, size_t rows)
     const auto boundaries = column_of(told, 0), enter = column_of(told, 4), leave = column_of(told, 5),
                marks = column_of(told, 6);
     const auto accounts = column_of<Bytes>(told, 1);
-    const auto phases = column_of<Small>(told, 2), stacks = column_of<Small>(told, 3);
+    const auto phases = column_of<Codes>(told, 2), stacks = column_of<Codes>(told, 3);
     const size_t segments = accounts.size();
     const auto end = nb::cast<int64_t>(told[7]), first_row = nb::cast<int64_t>(told[8]);
     const bool fits = (boundaries.size() == segments + 1 || (!segments && !boundaries.size())) &&
-                      phases.size() == segments && stacks.size() == segments && enter.size() == leave.size() &&
+                      size_of(phases) == segments && size_of(stacks) == segments && enter.size() == leave.size() &&
                       first_row >= 0 && static_cast<size_t>(first_row) + enter.size() < rows;
     if (!fits)
         throw nb::value_error("the calls do not fit the timeline or the rows");
-    return {boundaries.data(), accounts.data(), phases.data(), stacks.data(), segments, enter.data(),
+    return {boundaries.data(), accounts.data(), codes_of(phases), codes_of(stacks), segments, enter.data(),
             leave.data(), enter.size(), marks.data(), marks.size(), start, end, first_row};
 }
 
@@ -195,8 +196,8 @@ nb::tuple pieces(const std::vector<nb::tuple> &ranks, int64_t start, const Bytes
         found = work_pieces(lives, is_communication, rows);
     }
     return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.accounts)),
-                          to_numpy(std::move(found.ns)), to_numpy(std::move(found.phases)),
-                          to_numpy(std::move(found.stacks)), to_numpy(std::move(found.begins)),
+                          to_numpy(std::move(found.ns)), codes_to_numpy(std::move(found.phases)),
+                          codes_to_numpy(std::move(found.stacks)), to_numpy(std::move(found.begins)),
                           to_numpy(std::move(found.fixed)));
 }
 
@@ -204,10 +205,10 @@ TimelineView timeline_of(const nb::tuple &told)
 {
     const auto boundaries = column_of(told, 0);
     const auto accounts = column_of<Bytes>(told, 1);
-    const auto phases = column_of<Small>(told, 2);
-    if (accounts.size() != phases.size() || (accounts.size() && boundaries.size() != accounts.size() + 1))
+    const auto phases = column_of<Codes>(told, 2);
+    if (accounts.size() != size_of(phases) || (accounts.size() && boundaries.size() != accounts.size() + 1))
         throw nb::value_error("the columns are not those of a timeline");
-    return {boundaries.data(), accounts.data(), phases.data(), accounts.size()};
+    return {boundaries.data(), accounts.data(), codes_of(phases), accounts.size()};
 }
 
 auto by_phase(const nb::tuple &told, int64_t start, int64_t end, size_t phases, size_t accounts)

@@ -2,6 +2,7 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "replay/row_work.h"
+#include "small_codes.h"
 
 #include <algorithm>
 #include <nanobind/stl/optional.h>
@@ -48,14 +49,14 @@ auto gaps(const Small &row, const Floats &ns, const Small &fixed_row, const Floa
     return to_numpy(std::move(found));
 }
 
-Choice choice_of(const Small &row, const Bytes &account, const Small &phases, const Bytes &ranks,
+Choice choice_of(const Small &row, const Bytes &account, const Codes &phases, const Bytes &ranks,
                  const Bytes &accounts, int64_t phase)
 {
-    check(row.size() == account.size() && phases.size() <= row.size() && are_below(account, accounts.size()));
-    return {ranks.data(), accounts.data(), account.data(), phases.data(), phases.size(), phase};
+    check(row.size() == account.size() && size_of(phases) <= row.size() && are_below(account, accounts.size()));
+    return {ranks.data(), accounts.data(), account.data(), codes_of(phases), size_of(phases), phase};
 }
 
-auto chosen(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
+auto chosen(const Small &row, const Bytes &account, const Small &rank, const Codes &phases, const Bytes &ranks,
             const Bytes &accounts, int64_t phase)
 {
     const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
@@ -69,7 +70,7 @@ auto chosen(const Small &row, const Bytes &account, const Small &rank, const Sma
     return to_numpy(std::move(found));
 }
 
-auto chosen_times(const Small &row, const Bytes &account, const Small &rank, const Small &phases, const Bytes &ranks,
+auto chosen_times(const Small &row, const Bytes &account, const Small &rank, const Codes &phases, const Bytes &ranks,
                   const Bytes &accounts, int64_t phase, const Floats &ns, double factor)
 {
     const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
@@ -150,18 +151,20 @@ auto by_key(const Floats &values, const Rows &rows, const Small &keys, size_t co
     return to_numpy(std::move(found));
 }
 
-auto by_phase(const Small &row, const Floats &ns, const Small &phases, const Rows &rows, size_t all_rows,
+auto by_phase(const Small &row, const Floats &ns, const Codes &phases, const Rows &rows, size_t all_rows,
               size_t phase_count)
 {
     const PiecesOfWork work = pieces_of(row, ns);
     check(are_below(row, all_rows));
     const auto fits = [&](int32_t phase) { return phase < 0 || static_cast<size_t>(phase) < phase_count; };
-    check(phases.size() == work.size && are_below(rows, all_rows) &&
-          std::all_of(phases.data(), phases.data() + phases.size(), fits));
+    const auto fit = [&](const auto &column) {
+        return std::all_of(column.data(), column.data() + column.size(), fits);
+    };
+    check(size_of(phases) == work.size && are_below(rows, all_rows) && std::visit(fit, phases));
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = work_by_phase(work, phases.data(), rows.data(), rows.size(), all_rows, phase_count);
+        found = work_by_phase(work, codes_of(phases), rows.data(), rows.size(), all_rows, phase_count);
     }
     return to_numpy(std::move(found));
 }

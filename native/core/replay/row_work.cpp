@@ -131,8 +131,8 @@ std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_
     return sums;
 }
 
-std::vector<double> work_by_phase(const PiecesOfWork &work, const int32_t *phases, const int64_t *rows, size_t row_count,
-                                  size_t all_rows, size_t phase_count)
+std::vector<double> work_by_phase(const PiecesOfWork &work, const SmallCodes &phases, const int64_t *rows,
+                                  size_t row_count, size_t all_rows, size_t phase_count)
 {
     std::vector<uint8_t> is_meant(all_rows);
     for (size_t place = 0; place < row_count; place++)

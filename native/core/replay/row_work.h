@@ -2,6 +2,7 @@
 #pragma once
 
 #include "replay/window.h"
+#include "sinks/small_codes.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -75,7 +76,7 @@ struct Choice {
     const uint8_t *ranks;    // by rank, whether it is chosen
     const uint8_t *accounts; // by account, whether it is chosen
     const uint8_t *account;  // of each piece
-    const int32_t *phases;   // of the first pieces; those behind `known_phases` are of none
+    SmallCodes phases;       // of the first pieces; those behind `known_phases` are of none
     size_t known_phases;
     int64_t phase; // or ANY_PHASE
 };
@@ -109,7 +110,7 @@ std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_
                                 const int64_t *of_key, size_t count);
 
 // The work before some rows by phase, of which there are so many; what is of none stands behind them.
-std::vector<double> work_by_phase(const PiecesOfWork &work, const int32_t *phases, const int64_t *rows, size_t row_count,
-                                  size_t all_rows, size_t phase_count);
+std::vector<double> work_by_phase(const PiecesOfWork &work, const SmallCodes &phases, const int64_t *rows,
+                                  size_t row_count, size_t all_rows, size_t phase_count);
 
 } // namespace perfscope

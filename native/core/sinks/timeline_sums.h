@@ -1,6 +1,8 @@
 // What the moments of a timeline add up to.
 #pragma once
 
+#include "sinks/small_codes.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,7 +13,7 @@ namespace perfscope {
 struct TimelineView {
     const int64_t *boundaries; // segments + 1
     const uint8_t *accounts;
-    const int32_t *phases; // -1 none
+    SmallCodes phases;
     size_t segments;
 };
 

@@ -1,6 +1,8 @@
 // The time of ranks between their replayed calls, in pieces of one account, phase and stack each.
 #pragma once
 
+#include "sinks/small_codes.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,7 +13,7 @@ namespace perfscope {
 struct RankLife {
     const int64_t *boundaries; // segments + 1
     const uint8_t *accounts;
-    const int32_t *phases, *stacks;
+    SmallCodes phases, stacks;
     size_t segments;
     const int64_t *enter, *leave;
     size_t calls;

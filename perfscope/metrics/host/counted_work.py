@@ -106,6 +106,6 @@ def _growth_by_phase(
     timeline = results.timelines[place]
     segment = timeline.at(rows["t"][:-1] + np.diff(rows["t"]) // 2)  # between two samples
     kept = ~IS_COMMUNICATION[timeline.accounts[segment]]
-    phase = timeline.phases[segment]
+    phase = timeline.phases[segment].astype(np.int64)
     np.add.at(sums, np.where(phase < 0, len(sums) - 1, phase)[kept], growth[kept])
     return sums
