@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Int32s, Ints, rows_by
+from perfscope.arrays import Floats, Ints, SmallCodes, blocks, rows_by
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.focus import Focus
@@ -81,8 +81,8 @@ class Moments:
     begin: Ints
     length: Ints
     account: npt.NDArray[np.uint8]
-    phase: Int32s
-    stack: Int32s
+    phase: SmallCodes
+    stack: SmallCodes
     activity: npt.NDArray[np.int8]
 
     @classmethod
@@ -168,15 +168,20 @@ class _InCalls:
         """Those in the focus."""
         waits, focus, ranks = results.waits, results.focus, results.trace.ranks
         pool, known = waits.pool, waits.known
-        begin = np.maximum(np.where(known, waits.need, pool.enter), focus.start_ns)
-        spent = np.maximum(np.minimum(pool.exit, focus.end_ns) - begin, 0)
         main_tid = np.array([rank.main_tid for rank in ranks])
-        spent *= pool.tid == np.repeat(main_tid, np.diff(pool.offsets))
         codes = int(pool.op.max(initial=0)) + 1
-        cell = (known * len(ranks) + pool.rank) * codes + pool.op
-        size = 2 * len(ranks) * codes
-        found = np.bincount(cell, spent.astype(np.float64), minlength=size).astype(np.float64)
-        return cls(found.reshape(2, len(ranks), codes))
+        found = np.zeros((len(ranks), 2, codes))
+        for rows in blocks(len(pool)):  # whole nanoseconds: their sums are exact in any order
+            rank, is_known = pool.rank[rows], known[rows]
+            begin = np.where(is_known, waits.need[rows], pool.enter[rows])
+            spent = np.minimum(pool.exit[rows], focus.end_ns) - np.maximum(begin, focus.start_ns)
+            counts = (spent > 0) & (pool.tid[rows] == main_tid[rank])
+            first, behind = int(rank[0]), int(rank[-1]) + 1  # rows come rank after rank
+            cell = ((rank - first) * 2 + is_known) * codes + pool.op[rows]
+            size = (behind - first) * 2 * codes
+            told = np.bincount(cell[counts], spent[counts], size)
+            found[first:behind] += told.reshape(-1, 2, codes)
+        return cls(np.swapaxes(found, 0, 1))
 
     def of_rank(self, position: int, *, is_known: bool) -> tuple[list[str], Floats]:
         """The operations of a rank, and those nanoseconds of each; one without a name if none."""
@@ -199,7 +204,7 @@ def work_cells(
         places.functions_of(program.stack[here].astype(np.int64)),
         activity[here],
     )
-    step = steps.of_piece[here].astype(np.int64)
+    step = steps.of_pieces(here)
     rank = program.row_rank[program.work.row[here]].astype(np.int64)
     ns = program.work.ns[here]
     return {

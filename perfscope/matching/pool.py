@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import MOST_FEW, Bools, Int32s, Ints
+from perfscope.arrays import MOST_FEW, Bools, Int32s, Ints, blocks
 from perfscope.matching.intervals import Times
 from perfscope.search import of_codes
 from perfscope.structures import dataclass
@@ -140,10 +140,12 @@ def dense(*columns: npt.NDArray[np.integer]) -> Ints:
     result = np.zeros(rows, np.int64)
     spans = [(int(one.min()), int(one.max())) for one in columns] if rows else []
     if math.prod(high - low + 1 for low, high in spans) <= MOST_SPREAD * rows + 1000:
-        for column, (low, high) in zip(columns, spans, strict=False):
-            if high > low:
-                result *= high - low + 1
-                result += column.astype(np.int64) - low
+        for here in blocks(rows):
+            code = result[here]
+            for column, (low, high) in zip(columns, spans, strict=False):
+                if high > low:
+                    code *= high - low + 1
+                    code += column[here].astype(np.int64) - low
         return _ranked(result)[0]
     for column in columns:
         index, distinct_values = _ranked(column)
@@ -164,8 +166,11 @@ def _ranked(column: npt.NDArray[np.integer]) -> tuple[Ints, int]:
     if high - low > MOST_SPREAD * len(column) + 1000:
         values, index = np.unique(column, return_inverse=True)
         return index.reshape(-1).astype(np.int64), len(values)
-    offset = column.astype(np.int64) - low
     is_there = np.zeros(high - low + 1, np.bool_)
-    is_there[offset] = True
+    for here in blocks(len(column)):
+        is_there[column[here].astype(np.int64) - low] = True
     place = np.cumsum(is_there, dtype=np.int64) - 1
-    return place[offset], int(place[-1]) + 1
+    result = np.empty(len(column), np.int64)
+    for here in blocks(len(column)):
+        result[here] = place[column[here].astype(np.int64) - low]
+    return result, int(place[-1]) + 1

@@ -161,7 +161,7 @@ def _chosen_instances(inside: Bools, instances: Instances) -> Bools:
     if not len(instances):
         return np.zeros(0, dtype=bool)
     begin = instances.starts[:-1]
-    chosen: Bools = np.maximum.reduceat(inside[instances.members].astype(np.int64), begin) > 0
+    chosen: Bools = np.logical_or.reduceat(inside[instances.members], begin)
     return chosen & COLLECTIVES[instances.op]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from perfscope.arrays import Int32s, Ints
@@ -25,29 +27,32 @@ class Steps:
     """
 
     of_row: Int32s  # the unit of each row of the program, shape (rows,)
-    of_piece: Int32s  # the unit in which each piece of work began, shape (pieces,)
     count: int  # how many units there are
     numbers: Ints  # of the steps that begin the units, shape (count,); empty where none are known
     size: int  # steps or segments to a unit
+    place_of_pieces: Callable[[Ints], Int32s]  # of some, ascending: steps or segments
+
+    def of_pieces(self, pieces: Ints) -> Ints:
+        """The unit in which some pieces of work began, which ascend; of all it would be long."""
+        return self.place_of_pieces(pieces).astype(np.int64) // self.size
 
     @classmethod
     def of(cls, results: Results, program: Program) -> Steps:
         """Those of a run."""
         starts, numbers = _reference(results)
         if program.pool_row is None or not len(starts):
-            of_row = program.row_segment
-            numbers = np.empty(0, np.int64)
-            of_piece, whole = of_row[program.work.row], program.segment_count
+            numbers, whole = np.empty(0, np.int64), program.segment_count
+            of_row, of_pieces = _by_row(program, program.row_segment)
         else:
             clocks = [
                 _Clock.of(results, place, starts, numbers) for place in range(len(program.ranks))
             ]
-            of_row, of_piece = _places(results, program, clocks)
+            of_row, of_pieces = _places(results, program, clocks)
             whole = len(starts)
         size = max(1, -(-whole * len(program.ranks) // MOST_CELLS))
         if size > 1:
-            of_row, of_piece = of_row // np.int32(size), of_piece // np.int32(size)
-        return cls(of_row, of_piece, -(-whole // size), numbers[::size], size)
+            of_row = of_row // np.int32(size)
+        return cls(of_row, -(-whole // size), numbers[::size], size, of_pieces)
 
 
 @dataclass(frozen=True)
@@ -84,8 +89,16 @@ def _reference(results: Results) -> tuple[Ints, Ints]:
     return most["t0"].astype(np.int64), step_numbers(most)
 
 
-def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Int32s, Int32s]:
-    """The place of the step of each row, and of each piece of work."""
+_OfPieces = Callable[[Ints], Int32s]
+
+
+def _by_row(program: Program, of_row: Int32s) -> tuple[Int32s, _OfPieces]:
+    """The place of each row, and what tells that of pieces of work by their rows."""
+    return of_row, lambda pieces: of_row[program.work.row[pieces]]
+
+
+def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Int32s, _OfPieces]:
+    """The place of the step of each row, and what tells that of pieces of work."""
     calls, enter, focus = program.pool_row, results.waits.pool.enter, results.focus
     assert calls is not None
     met = program.cut_rows[:, 0]
@@ -98,8 +111,13 @@ def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[I
     segment = program.row_segment
     of_row = engine.units_of_calls(told, starts, segment, cuts, calls, enter, focus.start_ns)
     of_row[program.cut_rows] = cuts[:, None]
-    row, moments = program.work.row, program.begin_ns
-    if moments is None:
-        return of_row, of_row[row]
-    edges = np.searchsorted(row, starts.astype(np.int32))
-    return of_row, engine.units_of_moments(told, edges, segment, cuts, moments, row)
+    began = program.begin_ns
+    if began is None:
+        return _by_row(program, of_row)
+
+    def of_pieces(pieces: Ints) -> Int32s:
+        row, moments = program.work.row[pieces], began[pieces]
+        edges = np.searchsorted(row, starts.astype(np.int32))
+        return engine.units_of_moments(told, edges, segment, cuts, moments, row)
+
+    return of_row, of_pieces
