@@ -53,14 +53,32 @@ class _Path:
         return cls(_OnPath(work, gap_ns[work]), _OnPath(transfer, program.transfer_ns[transfer]))
 
 
+@dataclass(frozen=True)
+class _Groups:
+    """Steps that are told together, and the path in them in nanoseconds, shape (groups,)."""
+
+    steps: tuple[Ints, ...]  # the numbers of those of each group
+    of_segment: Ints
+    work: Floats
+    transfer: Floats
+
+    @classmethod
+    def of(cls, results: Results, program: Program, path: _Path) -> _Groups:
+        """Those of a run; none where nothing tells its steps."""
+        step, numbers = _steps_of_segments(results, program)
+        size = max(1, -(-len(numbers) // MOST_ROWS))
+        steps, group = np.split(numbers, range(size, len(numbers), size)), step // size
+        if not len(numbers):
+            return cls((), group, np.empty(0), np.empty(0))
+        work, transfer = (
+            engine.sums_by_key(part.ns, part.rows, program.row_segment, len(steps), group)
+            for part in (path.work, path.transfer)
+        )
+        return cls(tuple(steps), group, work, transfer)
+
+
 def by_step(
-    results: Results,
-    program: Program,
-    gap_ns: Floats,
-    *,
-    tags: PhaseTags,
-    waits: MeasuredWaits,
-    path: _Path,
+    groups: _Groups, program: Program, gap_ns: Floats, *, tags: PhaseTags, waits: MeasuredWaits
 ) -> tuple[ReplayedSteps, ...]:
     """Path and delay costs of each step; a segment counts for the step in which it ends.
 
@@ -69,19 +87,16 @@ def by_step(
 
     `gap_ns` is before each row, shape (rows,).
     """
-    step, numbers = _steps_of_segments(results, program)
-    if not len(numbers):
+    count, group = len(groups.steps), groups.of_segment
+    if not count:
         return ()
-    size = -(-len(numbers) // MOST_ROWS)
-    group = step // size
-    groups = -(-len(numbers) // size)
-    waited = waits.by_unit(program.row_segment, group, groups)
+    waited = waits.by_unit(program.row_segment, group, count)
     found: list[dict[str, Any]] = []
 
     def take(costs: dict[str, Any]) -> None:
         found.append(_costs(costs, float(waited[len(found)]), tags))
 
-    edges = np.searchsorted(group, np.arange(groups + 1))
+    edges = np.searchsorted(group, np.arange(count + 1))
     program.engine.delay_costs(
         *(gap_ns, program.transfer_ns),
         waits=waits.inside,
@@ -90,16 +105,12 @@ def by_step(
         tells_pairs=False,
         **tags.pieces,
     )
-    work, transfer = (
-        NS * engine.sums_by_key(part.ns, part.rows, program.row_segment, groups, group)
-        for part in (path.work, path.transfer)
-    )
     return tuple(
         ReplayedSteps(int(steps[0]), len(steps), work_s=own, transfer_s=moved, **costs)
         for steps, own, moved, costs in zip(
-            np.split(numbers, range(size, len(numbers), size)),
-            work.tolist(),
-            transfer.tolist(),
+            groups.steps,
+            (NS * groups.work).tolist(),
+            (NS * groups.transfer).tolist(),
             found,
             strict=True,
         )
@@ -146,18 +157,19 @@ LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
 def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
     """Who made whom wait in the run, and what its length is made of."""
     gap = program.gaps_ns(program.work)
+    path = _Path.of(program, gap)
+    told, groups = _path(results, program, path), _Groups.of(results, program, path)
+    del path  # half of the rows may be on it
     tags = PhaseTags(results, program)
     found = program.engine.delay_cost(gap, program.transfer_ns, waits=waits.inside, **tags.pieces)
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
-    path = _Path.of(program, gap)
     order, left_out = np.split(np.argsort(-found["ns"], kind="stable"), [MOST_PAIRS])
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
     delays = tags.delays(found, NS * waits.total_ns)
-    steps = by_step(results, program, gap, tags=tags, waits=waits, path=path)
-    del tags  # a long run has many
+    steps = by_step(groups, program, gap, tags=tags, waits=waits)
     return Causes(
-        path=_path(results, program, path),
+        path=told,
         waiting_s=NS * waits.total_ns,
         unattributed_s=resolved(NS * max(0.0, waits.total_ns - charged_ns)),
         delays=delays,
