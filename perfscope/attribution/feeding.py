@@ -1,9 +1,12 @@
 """Work whose result training takes: acting that feeds each update is no evaluation."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from perfscope.attribution.stack_rules import is_user_file
+from perfscope.judging import MAIN
 from perfscope.trace.loops import passed_on
 from perfscope.trace.model import Frame, Function, Trace
 
@@ -12,7 +15,7 @@ NAMELESS = "<"
 
 
 def feeding(trace: Trace, asked: Collection[Function]) -> frozenset[Function]:
-    """Those whose result is passed to a call that applies what they apply themselves: the model.
+    """Those whose result is mostly passed to a call that applies what they apply: the model.
 
     A policy acts, and what came of it updates the policy. The result of an evaluation is a figure:
     what it is passed to writes it down, compares it, or adds it up over the ranks.
@@ -20,10 +23,13 @@ def feeding(trace: Trace, asked: Collection[Function]) -> frozenset[Function]:
     passed = passed_on(trace.ranks)
     if not passed:
         return frozenset()
+    looks = np.zeros(len(trace.stacks), np.int64)
+    for rank in trace.ranks:
+        looks += np.bincount(rank.main_stacks["stack"], minlength=len(looks))[: len(looks)]
     applied: defaultdict[Function, set[Function]] = defaultdict(set)
-    takers: defaultdict[Function, set[Frame]] = defaultdict(set)
+    callers: defaultdict[Function, Counter[Frame]] = defaultdict(Counter)
     under: defaultdict[Frame, list[Sequence[Function]]] = defaultdict(list)
-    for stack in trace.stacks:
+    for number, stack in enumerate(trace.stacks):
         frames = [trace.frames[one] for one in stack]
         users = [one for one in frames if is_user_file(one.file) and not _is_nameless(one)]
         names = [one.key for one in users]
@@ -32,15 +38,20 @@ def feeding(trace: Trace, asked: Collection[Function]) -> frozenset[Function]:
                 under[frame].append(names[place + 1 :])
             if place and frame.key in asked:
                 applied[frame.key].update(names[place + 1 :])
-                takers[frame.key].update(_takers(users[place - 1], passed))
+                callers[frame.key][users[place - 1]] += int(looks[number])
+
+    def feeds(one: Function, caller: Frame) -> bool:
+        return any(
+            one not in called and applied[one].intersection(called)
+            for taker in _takers(caller, passed)
+            for called in under[taker]
+        )
+
     return frozenset(
         one
         for one in asked
-        if any(
-            one not in called and applied[one].intersection(called)
-            for taker in takers[one]
-            for called in under[taker]
-        )
+        if sum(count for caller, count in callers[one].items() if feeds(one, caller))
+        > MAIN * callers[one].total()
     )
 
 

@@ -6,7 +6,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from perfscope.agent.perfscope_agent.flows import of_code
+from perfscope.agent.perfscope_agent import flows, loops
 from tests.agent.jobs import LOOKS, Job
 
 
@@ -15,6 +15,10 @@ def code_of(body: str) -> CodeType:
     made: dict[str, FunctionType] = {}
     exec(compile("def f(self, g, h):\n" + indent(dedent(body), "    "), "a.py", "exec"), made)
     return made["f"].__code__
+
+
+def of_code(code: CodeType) -> list[tuple[int, int]]:
+    return flows.of_code(code, loops.ranges(code))
 
 
 @pytest.mark.parametrize(
@@ -32,6 +36,9 @@ def code_of(body: str) -> CodeType:
         ("g()\nh(g)", []),
         ("x = g()\nh(k=x)", [(2, 3)]),
         ("x = g()\nx.send(1)", [(2, 3)]),
+        ("h(self.x)\nself.x = g()", []),  # it is over by then
+        ("h(self.x)\nfor i in self:\n    self.x = g()", []),
+        ("for i in self:\n    h(self.x)\nself.x = g()", []),
     ],
 )
 def test_what_is_passed_on(body: str, expected: list[tuple[int, int]]) -> None:

@@ -29,6 +29,7 @@ def record(
     stack: tuple[FrameLike, ...] = STRANGE,
     reduced: int = 0,
     looks_at: float = 1.0,
+    first: tuple[FrameLike, ...] = (),
     metadata: dict[str, Any] | None = None,
 ) -> Results:
     """Two ranks, 200 steps of 0.1 s with an allreduce each; some ranks do more in some steps.
@@ -44,7 +45,8 @@ def record(
         for number in (0, 1):
             own = 0.5 if step in does and number in ranks else 0.0
             rank = builder.rank(number)
-            for spent, frames, begin in ((own, stack, clock), (0.1, TRAIN, clock + own)):
+            here = first if first and step == min(does) else stack
+            for spent, frames, begin in ((own, here, clock), (0.1, TRAIN, clock + own)):
                 for tick in range(round(spent * 20)):
                     if lot.random() < looks_at:
                         rank.stack(begin + 0.01 + tick / 20, frames)
@@ -83,7 +85,8 @@ def with_passed(*passed: list[int]) -> Results:
     """The same with what main() was read to pass on: it calls wobble() at line 19."""
     told = {"place": "\x1f".join((MAIN[0], MAIN[1], "1")), "lines": [[18, 22]], "passed": [*passed]}
     acts = (("main", "/job/go.py", 19), *STRANGE[1:])
-    return record(set(range(5, 200, 10)), stack=acts, metadata={"loops": [told]})
+    first = (("main", "/job/go.py", 17), *STRANGE[1:])
+    return record(set(range(5, 200, 10)), stack=acts, first=first, metadata={"loops": [told]})
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,7 @@ def with_passed(*passed: list[int]) -> Results:
         ([19, 20], False),  # to what trains
         ([19, 21], True),  # to what writes it down
         ([18, 20], True),  # of something else
+        ([17, 20], True),  # of the first time
         ([20, 19], True),  # the other way round
     ],
 )

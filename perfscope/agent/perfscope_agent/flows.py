@@ -25,19 +25,27 @@ _GLOBAL = {"STORE_NAME", "STORE_GLOBAL"}
 _names = opcode.opname
 
 
-def of_code(code: CodeType) -> list[_Lines]:
-    """Lines of a call and of one that takes its result: by a variable, or at once (one line)."""
+def of_code(code: CodeType, loops: list[_Lines]) -> list[_Lines]:
+    """Lines of a call and of one that takes its result: by a variable, or at once (one line).
+
+    `loops` are the first and last instructions of the function's: what comes behind in the source
+    comes before in the next turn.
+    """
     if not bytecode.is_known() or len(code.co_code) > _LONGEST:
         return []
     calls = [place for place in range(0, len(code.co_code), 2) if _is_call(code, place)]
-    made: dict[str, set[int]] = {}
+    made: dict[str, list[int]] = {}
     for place in calls:
         for name in _stored(code, place):
-            made.setdefault(name, set()).add(places.line_of(code, place))
+            made.setdefault(name, []).append(place)
     found: set[_Lines] = set()
     for place in calls:
         line = places.line_of(code, place)
-        found.update((begin, line) for begin in _taken(code, place, line, made))
+        found.update(
+            (places.line_of(code, begin), line)
+            for begin in _taken(code, place, made)
+            if begin <= place or any(start <= place and begin <= end for start, end in loops)
+        )
     return sorted(found)
 
 
@@ -46,16 +54,16 @@ def _is_call(code: CodeType, place: int) -> bool:
     return name != "PRECALL" and bool(bytecode.call_shape(name, argument)[1])
 
 
-def _taken(code: CodeType, place: int, line: int, made: dict[str, set[int]]) -> set[int]:
-    """The lines of calls whose results a call takes."""
+def _taken(code: CodeType, place: int, made: dict[str, list[int]]) -> set[int]:
+    """The calls whose results a call takes; itself, where it takes one at once."""
     instructions = bytecode.taken(code, place) or []
     is_nested = any(bytecode.call_shape(name, argument)[1] for name, argument in instructions)
-    lines = {line} if is_nested else set()
+    found = {place} if is_nested else set()
     for path in bytecode.paths(code, instructions):
         parts = bytecode.name(code, path).split(".")
         for count in range(1, len(parts) + 1):
-            lines |= made.get(".".join(parts[:count]), set())
-    return lines
+            found.update(made.get(".".join(parts[:count]), ()))
+    return found
 
 
 def _stored(code: CodeType, place: int) -> list[str]:

@@ -37,7 +37,8 @@ def told() -> list[dict[str, Any]]:
     """The loops of all that was met, and what it passes on; functions without both are left out."""
     found = []
     for code, function, file in list(places.met.values()):
-        loops, passed = of_code(code)[:_MOST_LOOPS], flows.of_code(code)[:_MOST_FLOWS]
+        loops = of_code(code)[:_MOST_LOOPS]
+        passed = flows.of_code(code, ranges(code))[:_MOST_FLOWS]
         if loops or passed:
             place = recorder.place_text(function, file, code.co_firstlineno)
             one: dict[str, Any] = {"place": place, "lines": [lines for lines, _ in loops]}
