@@ -12,6 +12,7 @@ from perfscope.cli.options import verbose_option
 from perfscope.errors import ExitCode
 from perfscope.output import say_json
 from perfscope.record.rundir import DEFAULT_NAME
+from perfscope.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,8 +90,7 @@ def _print(rows: list[tuple[str, Outcome]], problems: int) -> None:
     console = of_stdout()
     for _, outcome in rows:
         _print_row(console, outcome)
-    noun = "problem" if problems == 1 else "problems"
-    end = f"{problems} {noun}" if problems else "Ready to record."
+    end = counted(problems, "problem") if problems else "Ready to record."
     console.print()
     _line(console, end, style="bold red" if problems else "green")
 

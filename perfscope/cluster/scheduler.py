@@ -16,6 +16,7 @@ import perfscope
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.output import tell
 from perfscope.readers.common.spread import spread_by
+from perfscope.units import counted
 
 EXTRA = "cluster"
 SLURM = "slurm"
@@ -214,7 +215,7 @@ def _check_workers(client: Any, told: str, refused: Sequence[str]) -> None:
             why=f"Theirs is {', '.join(sorted(others))}, this one {perfscope.__version__}.",
             action="Install the same version in the environment that the workers run in.",
         )
-    tell(f"Reading on {len(versions)} worker{'' if len(versions) == 1 else 's'} of {told}")
+    tell(f"Reading on {counted(len(versions), 'worker')} of {told}")
 
 
 def _version() -> str:

@@ -10,7 +10,7 @@ from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Ending, Format, Rank, Trace, open_rows
 from perfscope.trace.operations import name_of
 from perfscope.trace.worlds import has_changing_ranks
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, counted, format_seconds
 
 STOPPING = {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}
 LAUNCHERS_OWN = {"SIGKILL", *STOPPING}
@@ -304,7 +304,7 @@ def _account(trace: Trace, early: list[Rank]) -> str:
         text = ending_text(trace, first)
         verb = "was " if _is_passive(first) else ""
         others = len(early) - 1
-        rest = f"; {others:,} other {'rank' if others == 1 else 'ranks'} ended after it"
+        rest = f"; {counted(others, 'other rank')} ended after it"
         return (
             f"The run was cut short {at} after the start: rank {first.number} {verb}{text}"
             f"{rest if others else ''}."

@@ -305,7 +305,7 @@ def _recording_notes(trace: Trace) -> QualityRow:
     return QualityRow(
         "recording_notes",
         Status.INFO,
-        "1 note on the recording" if count == 1 else f"{count:,} notes on the recording",
+        f"{counted(count, 'note')} on the recording",
         " ".join([*told[:MOST_NOTES], more]).strip(),
     )
 

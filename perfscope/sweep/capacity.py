@@ -7,6 +7,7 @@ from pathlib import Path
 from perfscope.record.launcher import LauncherKind, recognize
 from perfscope.structures import dataclass
 from perfscope.sweep.grid import Configuration
+from perfscope.units import counted
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -102,11 +103,7 @@ def refusals(asked: Mapping[int, Demand], *, cpus: int) -> dict[int, str]:
         threads = wanted.threads or 1
         if wanted.ranks * threads > cpus:
             found[number] = (
-                f"{_count(wanted.ranks, 'rank')} × {_count(threads, 'thread')} = "
-                f"{wanted.ranks * threads} on {_count(cpus, 'CPU')}"
+                f"{counted(wanted.ranks, 'rank')} × {counted(threads, 'thread')} = "
+                f"{wanted.ranks * threads} on {counted(cpus, 'CPU')}"
             )
     return found
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

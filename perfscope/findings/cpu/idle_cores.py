@@ -14,7 +14,7 @@ from perfscope.metrics.host.resources import NodeThreads, busy_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Rank
-from perfscope.units import capitalized, format_share
+from perfscope.units import capitalized, counted, format_share
 
 WAITING = "No CPU is idle for the ranks: they wait for CPUs"
 
@@ -84,8 +84,8 @@ def _actions(results: Results, node: NodeThreads) -> tuple[str, ...]:
     elif pool is not None:
         whose = holders(ranks, [pool])[pool].text
         actions.append(
-            f"{capitalized(pool.name)} may use {pool.threads} "
-            f"{'thread' if pool.threads == 1 else 'threads'} in {whose} "
+            f"{capitalized(pool.name)} may use {counted(pool.threads, 'thread')} "
+            f"in {whose} "
             "already: give the work of a rank more that can be done at the same time (larger "
             "batches, more input workers)."
         )

@@ -20,7 +20,7 @@ from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.resources import node_cpus
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import capitalized, format_seconds, format_share
+from perfscope.units import capitalized, counted, format_seconds, format_share
 
 SHOWN_POOLS = 4
 THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
@@ -208,7 +208,7 @@ def _evidence(node: NodeLoad) -> tuple[Evidence, ...]:
     ]
     for place, pool in enumerate(node.pools[:SHOWN_POOLS]):
         label = "Another pool" if place else "Largest pool"
-        threads = "1 thread" if pool.threads == 1 else f"{pool.threads} threads"
+        threads = counted(pool.threads, "thread")
         found.append(Evidence(label, f"{pool.name}, {threads} in {node.holders[pool].text}"))
     group = named_group([group for rank in ranks for group in rank.groups])
     if group is not None and group.runnable_mean >= thresholds.OVERSUBSCRIBED_WARN:
@@ -235,7 +235,7 @@ def _evidence(node: NodeLoad) -> tuple[Evidence, ...]:
 
 def _actions(results: Results, node: NodeLoad) -> tuple[str, ...]:
     count = len(node.node.ranks)
-    who = f"for {count} {'rank' if count == 1 else 'ranks'} on {_cpus(node)}"
+    who = f"for {counted(count, 'rank')} on {_cpus(node)}"
     actions = []
     busy = max(rank.runnable_mean for rank in node.ranks) > thresholds.OVERSUBSCRIBED_WARN
     if busy or not node.too_many_ranks:
@@ -274,10 +274,9 @@ def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
         for pool in fixed
     ]
     if not names and not calls and not fixed:
-        threads = "1 thread" if limit == 1 else f"{limit} threads"
         actions.append(
-            f"No known pool has more than {threads}: start fewer in the program itself "
-            "(threading, concurrent.futures, num_parallel_calls of tf.data)."
+            f"No known pool has more than {counted(limit, 'thread')}: start fewer in the program "
+            "itself (threading, concurrent.futures, num_parallel_calls of tf.data)."
         )
     if names:
         command = sweep_command(results.trace, _axes(node, names, limit), oversubscribe=True)

@@ -180,7 +180,7 @@ def _named(one: _Helpers, *, is_alone: bool) -> str:
     """The helper that takes most CPU time, of one rank or of each of several."""
     processes = f"processes that {'it' if is_alone else 'they'} started"
     if one.processes:
-        count = "1 input process" if one.processes == 1 else f"{one.processes} input processes"
+        count = counted(one.processes, "input process", "input processes")
         processes = f"{count}{'' if is_alone else ' each'}"
     parts = {
         processes: one.processes_cpus or 0.0,

@@ -6,6 +6,7 @@ from perfscope.metrics.host.resources import NodeThreads, known_cpus
 from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank, Trace
+from perfscope.units import counted
 
 PROGRESS_VARIABLES = ("MPICH_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS")
 _ON = {"1", "yes", "on", "true", "enable"}
@@ -55,7 +56,7 @@ def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
     fewer = len(ranks) - whole // needed
     if fewer >= len(ranks) or len(trace.ranks) - fewer < 2:
         return asks  # one rank alone would be no distributed training
-    return f"{asks}, or start {fewer} {'rank' if fewer == 1 else 'ranks'} fewer on host {node.host}"
+    return f"{asks}, or start {counted(fewer, 'rank')} fewer on host {node.host}"
 
 
 def input_workers(rank: Rank) -> int:

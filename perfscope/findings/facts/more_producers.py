@@ -30,7 +30,7 @@ def room_on(host: str, idle: int | None) -> str:
         return ""
     if idle == 0:
         return f" (all CPUs of host {host} are busy: additional workers need more)"
-    return f" ({idle} {'CPU' if idle == 1 else 'CPUs'} of host {host} idle)"
+    return f" ({counted(idle, 'CPU')} of host {host} idle)"
 
 
 def crowded(host: str, workers: int) -> str:

@@ -100,7 +100,7 @@ def _idle_beside_a_framework(results: Results) -> Finding | None:
     count = len(gpus)
     return Finding(
         Status.INFO,
-        title=f"The {count} {'GPU' if count == 1 else 'GPUs'} of the node did nothing",
+        title=f"The {counted(count, 'GPU')} of the node did nothing",
         summary=f"The job uses {frameworks[0]}, and no rank was seen on a GPU.",
         confidence=Confidence.MEDIUM,
         actions=("Move model and batches to the device, or do not ask for GPUs.",),

@@ -27,7 +27,7 @@ from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.schema.resources import MemoryOfNode
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
-from perfscope.units import capitalized, format_bytes, format_seconds
+from perfscope.units import capitalized, counted, format_bytes, format_seconds
 
 GROWTH_LEAST_BYTES = 2 << 20  # in the second half of the run: less is noise of the allocator
 GROWTH_LEAST_SHARE = 0.005  # the same, of the peak of the rank
@@ -230,7 +230,7 @@ def _summary(results: Results, worst: _Grown, full_s: float | None, room: Room |
         parts.append(f"{left}.")
     if (fits := ranks_that_fit(results, worst.rank, worst.growth)) is not None:
         parts.append(
-            f"{fits.now:,} {'rank' if fits.now == 1 else 'ranks'} like it fit {fits.room.name}; "
+            f"{counted(fits.now, 'rank')} like it fit {fits.room.name}; "
             f"{fits.without_growth:,} would if it did not grow."
         )
     return " ".join(parts)

@@ -13,7 +13,7 @@ from perfscope.metrics.host.resources import RankMemory
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, EndKind, Status
 from perfscope.trace.model import Frame, Rank, Trace
-from perfscope.units import capitalized, format_bytes, format_share
+from perfscope.units import capitalized, counted, format_bytes, format_share
 
 SCARCE_FAIL = 0.05  # of the memory of a node or control group left at the least moment
 SCARCE_WARN = 0.10
@@ -156,7 +156,7 @@ def _summary(results: Results, room: Room) -> str:
     return (
         f"{text} Rank {largest.rank} needs most, {format_bytes(largest.needed_bytes)}{with_them}"
         " (shared pages counted in part)"
-        f"{during}. {fits} {'rank' if fits == 1 else 'ranks'} like it would fit; {here} ran there."
+        f"{during}. {counted(fits, 'rank')} like it would fit; {here} ran there."
     )
 
 
@@ -196,7 +196,7 @@ def _actions(results: Results, room: Room) -> tuple[str, ...]:
     actions = []
     if len(room.ranks) > 1:
         actions.append(
-            f"Start {fewer} {'rank' if fewer == 1 else 'ranks'} instead of {len(room.ranks)} on "
+            f"Start {counted(fewer, 'rank')} instead of {len(room.ranks)} on "
             f"host {room.host}, or ask for more memory."
         )
     largest = _largest(results, room)

@@ -25,7 +25,7 @@ from perfscope.studies.common.programs import programs
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.history.change_points import LEVEL, least_points, trend
 from perfscope.studies.history.losses import loss_series, with_last_change
-from perfscope.units import format_change
+from perfscope.units import counted, format_change
 
 FACTOR = 1.02  # as in a comparison: smaller changes come and go with the layout of memory
 MOST_LETTERS = 80
@@ -75,10 +75,9 @@ class Group:
     def label(self) -> str:
         """The group in words."""
         command = shortened(shlex.join(self.command), MOST_LETTERS)
-        noun = "rank" if self.ranks == 1 else "ranks"
         batch = f", batch size {self.batch_size}" if self.batch_size else ""
         least = "" if self.is_size_known else "at least "
-        return f"{command or 'unknown command'} ({least}{self.ranks} {noun}{batch})"
+        return f"{command or 'unknown command'} ({least}{counted(self.ranks, 'rank')}{batch})"
 
 
 def groups(runs: Sequence[StudyRun], *, ignore_command: bool = False) -> tuple[Group, ...]:

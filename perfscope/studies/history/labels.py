@@ -5,7 +5,7 @@ from perfscope.studies.common.programs import are_different
 from perfscope.studies.compare.labels import written
 from perfscope.studies.history.change_points import LEAST_POINTS
 from perfscope.studies.history.history import newest_group
-from perfscope.units import capitalized, format_change
+from perfscope.units import capitalized, counted, format_change
 
 
 def verdict(found: History) -> tuple[str, str]:
@@ -35,7 +35,7 @@ def _judged(found: History, group: HistoryGroup) -> tuple[str, str]:
             f"; {least} points are needed to show a change, and there are {count}" if short else ""
         )
         state = "info" if short else "pass"
-        return state, f"{label} shows no change over {_counted(count)}: {level}{told}."
+        return state, f"{label} shows no change over {counted(count, 'point')}: {level}{told}."
     last = speed.changes[-1]
     where, before = group.points[last.at], written(last.before, speed.unit)
     sentence = (
@@ -47,10 +47,6 @@ def _judged(found: History, group: HistoryGroup) -> tuple[str, str]:
 
 def _with_it(told: str) -> str:
     return f" What changed most with it: {told}." if told else ""
-
-
-def _counted(count: int) -> str:
-    return f"{count:,} {'point' if count == 1 else 'points'}"
 
 
 def how_measured(found: History) -> list[tuple[str, str]]:

@@ -1,7 +1,9 @@
 """Whether the ranks of a run shared CPUs: its times then tell of waiting for CPUs, not of a law."""
 
+from perfscope.findings.core import wording
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.series import Point
+from perfscope.units import counted
 
 OVERSUBSCRIBED = 1.2
 """Threads that want to run, for each CPU, from which on they wait for each other."""
@@ -23,14 +25,10 @@ def oversubscription(run: StudyRun) -> str:
         ):
             continue
         each = f" × {threads} threads" if threads > 1 else ""
-        return f"{ranks} {'rank' if ranks == 1 else 'ranks'}{each} on {_cpus(cpus)}"
+        return f"{counted(ranks, 'rank')}{each} on {wording.cpus(cpus)}"
     return ""
 
 
 def oversubscribed(point: Point) -> str:
     """The same of a size: of the first of its runs that shared CPUs."""
     return next((shared for run in point.runs if (shared := oversubscription(run))), "")
-
-
-def _cpus(cpus: float) -> str:
-    return f"{cpus:g} CPU{'' if cpus == 1 else 's'}"
