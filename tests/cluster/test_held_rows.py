@@ -9,11 +9,11 @@ import pytest
 from perfscope.dataframes.source import Source
 from perfscope.export import perfetto
 from perfscope.readers.registry import open_trace
-from tests.cluster.test_scheduler import run
 from tests.readers.nsys.exports import steps_of, write_export
 from tests.readers.rocprof import profiles as rocprof
 from tests.readers.xplane import profiles as xplane
 from tests.support.environments import Environment
+from tests.support.recording import run_with
 from tests.support.write_kineto import small
 
 # Of each of the places that are named, the first process that is asked for rows is killed.
@@ -98,6 +98,6 @@ def test_of_each_tool_the_result_is_the_same_and_a_lost_worker_is_made_good(
         write(place)
     (places / "profiles").rename(tmp_path / "profiles")
     (tmp_path / "asking.py").write_text(ASKING)
-    done = run([sys.executable, "asking.py", str(places)], tmp_path, dask)
+    done = run_with([sys.executable, "asking.py", str(places)], tmp_path, dask)
     lines = [f"{name} {name} 2 True True True" for name in sorted([*every, "perfetto"])]
     assert (done.returncode, done.stdout.splitlines()) == (0, lines), done.stderr

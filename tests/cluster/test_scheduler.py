@@ -1,9 +1,8 @@
 """Files read by the workers of a real Dask cluster on this machine."""
 
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +10,7 @@ import pytest
 
 from perfscope.cluster import scheduler
 from tests.support.environments import REPOSITORY, Environment
-from tests.support.recording import job_variables, perfscope_command
+from tests.support.recording import perfscope_command, run_with
 from tests.support.write_kineto import small
 
 # The first process that reads the second file is killed, as by a node that dies.
@@ -84,28 +83,6 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def run(
-    command: list[str],
-    cwd: Path,
-    packages: Environment | None,
-    more: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    """A command of perfscope with the packages of another environment of the same Python."""
-    variables = {"PYTHONPATH": str(REPOSITORY), **(more or {})}
-    if packages is not None:
-        found = next(packages.prefix.glob("lib/python3*/site-packages"))
-        variables["PYTHONPATH"] += f"{os.pathsep}{found}"
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=job_variables(variables),
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
-
-
 @pytest.fixture
 def dask(environment: Callable[[str], Environment]) -> Environment:
     return environment("integrations")
@@ -118,7 +95,7 @@ def test_the_result_is_the_same_to_the_byte(tmp_path: Path, dask: Environment) -
     results = []
     for options in ([], ["--scheduler", "local:2"]):
         words = ["analyze", ".", "--no-strict", "--json", "--no-report", *options]
-        done = run(perfscope_command(*words), tmp_path, dask)
+        done = run_with(perfscope_command(*words), tmp_path, dask)
         assert done.returncode == 0, done.stderr
         assert "nothing to do" not in done.stderr
         results.append((done.stdout, (tmp_path / "analysis.json").read_bytes()))
@@ -131,7 +108,7 @@ def test_that_workers_have_nothing_to_read_is_told(tmp_path: Path, dask: Environ
     documents = []
     for options in ([], ["--scheduler", "local:1"]):
         words = ["analyze", sample, "--no-report", "-o", str(tmp_path / "found"), *options]
-        done = run(perfscope_command(*words), tmp_path, dask)
+        done = run_with(perfscope_command(*words), tmp_path, dask)
         assert done.returncode == 0, done.stderr
         documents.append((tmp_path / "found" / "analysis.json").read_bytes())
     assert done.stderr.splitlines()[-1] == (
@@ -144,7 +121,7 @@ def test_a_lost_worker_is_made_good(tmp_path: Path, dask: Environment) -> None:
     for name in "abcd":
         (tmp_path / name).write_text(name)
     (tmp_path / "losing.py").write_text(LOSING)
-    done = run([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
+    done = run_with([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
     assert (done.returncode, done.stdout) == (0, "abcd\n"), done.stderr
 
 
@@ -156,7 +133,7 @@ def test_a_worker_that_is_lost_with_what_it_held_is_made_good(
     for number in range(2):
         small(number, 2).write(tmp_path / "runs" / f"rank{number}.pt.trace.json")
     (tmp_path / "losing.py").write_text(LOSING_ROWS)
-    done = run([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
+    done = run_with([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
     assert (done.returncode, done.stdout) == (0, "the same\n"), done.stderr
 
 
@@ -173,7 +150,9 @@ def test_what_cannot_be_is_said_in_three_lines(
 ) -> None:
     small().write(tmp_path / "rank0.pt.trace.json")
     command = [sys.executable, "-c", IMPATIENT, "analyze", ".", "--scheduler", scheduler]
-    done = run(command, tmp_path, dask, {"PATH": str(tmp_path)})  # a Slurm of this machine is away
+    done = run_with(
+        command, tmp_path, dask, {"PATH": str(tmp_path)}
+    )  # a Slurm of this machine is away
     lines = done.stderr.splitlines()
     assert (done.returncode, lines[0], len(lines)) == (code, what, 3)
 
@@ -190,7 +169,7 @@ def test_a_job_that_slurm_refuses_is_said_in_three_lines(tmp_path: Path, dask: E
         "DASK_JOBQUEUE__SLURM__CORES": "1",
         "DASK_JOBQUEUE__SLURM__MEMORY": "1GB",
     }
-    done = run(perfscope_command("analyze", ".", "--scheduler", "slurm"), tmp_path, dask, more)
+    done = run_with(perfscope_command("analyze", ".", "--scheduler", "slurm"), tmp_path, dask, more)
     lines = done.stderr.splitlines()
     assert (done.returncode, len(lines)) == (3, 3), done.stderr
     assert lines[:2] == ["No jobs could be started under Slurm.", f"{why}."]
@@ -226,13 +205,13 @@ def test_without_dask_jobqueue_the_command_that_installs_it_is_told(
     why = "No module named 'dask_jobqueue'"
     (tmp_path / "dask_jobqueue.py").write_text(f'raise ModuleNotFoundError("{why}")')
     command = [sys.executable, "-m", "perfscope", "analyze", ".", "--scheduler", "slurm"]
-    done = run(command, tmp_path, dask)
+    done = run_with(command, tmp_path, dask)
     lines = ["--scheduler needs dask-jobqueue, which is not installed.", f"{why}."]
     assert (done.returncode, done.stderr.splitlines()) == (2, [*lines, INSTALLS])
 
 
 def test_without_dask_the_command_that_installs_it_is_told(tmp_path: Path) -> None:
     small().write(tmp_path / "rank0.pt.trace.json")
-    done = run(perfscope_command("analyze", ".", "--scheduler", "local:2"), tmp_path, None)
+    done = run_with(perfscope_command("analyze", ".", "--scheduler", "local:2"), tmp_path, None)
     assert done.returncode == 2
     assert done.stderr.splitlines()[2] == INSTALLS

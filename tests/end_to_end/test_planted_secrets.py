@@ -1,6 +1,5 @@
 """Secrets planted wherever text enters a recording reach no byte of it, nor what is made of it."""
 
-import base64
 import gzip
 import random
 import string
@@ -11,6 +10,7 @@ import pytest
 from perfscope.redaction.write import redact
 from tests.support import recording
 from tests.support.environments import environment
+from tests.support.leaks import leaked
 
 ALNUM = string.ascii_letters + string.digits
 
@@ -63,14 +63,7 @@ raise ValueError("jabirumessage: Authorization: Token " + names["exception"])
 
 
 def leaks(content: bytes) -> list[str]:
-    """What was planted and is in it, as it is, in UTF-16 or in base64."""
-    found = []
-    for name, secret in PLANTED.items():
-        plain = secret.encode()
-        forms = (plain, secret.encode("utf-16-le"), base64.b64encode(plain)[:-4])
-        if any(form in content for form in forms):
-            found.append(name)
-    return found
+    return leaked(content, PLANTED)
 
 
 @pytest.fixture(scope="module")

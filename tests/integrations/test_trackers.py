@@ -1,7 +1,6 @@
 """Figures in the real trackers, without a network."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +10,7 @@ import pytest
 
 from perfscope.integrations.trackers import SCALARS, scalars
 from tests.support.environments import REPOSITORY, Environment
-from tests.support.recording import job_variables, perfscope_command
+from tests.support.recording import perfscope_command, run_with
 
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
 # What each tracker's own package reads back: the name of a figure and its value.
@@ -48,18 +47,7 @@ PLACES = {
 def run(
     command: list[str], cwd: Path, packages: Environment | None
 ) -> subprocess.CompletedProcess[str]:
-    found = next(packages.prefix.glob("lib/python3*/site-packages")) if packages else ""
-    path = f"{REPOSITORY}{os.pathsep}{found}" if found else str(REPOSITORY)
-    variables = {"PYTHONPATH": path, "WANDB_MODE": "offline", "HOME": str(cwd)}
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=job_variables(variables),
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
+    return run_with(command, cwd, packages, {"WANDB_MODE": "offline", "HOME": str(cwd)})
 
 
 @pytest.mark.parametrize("name", list(PLACES))

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from perfscope.cli.analyze import analyze
 from perfscope.cli.export import export
 from perfscope.readers.registry import open_trace
+from tests.support.leaks import leaked
 from tests.support.otf2_archives import ArchiveWriter
 from tests.support.write_kineto import KinetoWriter
 
@@ -61,8 +62,7 @@ def kineto(directory: Path) -> Path:
 
 
 def leaks(content: bytes) -> list[str]:
-    """Which secrets are in it."""
-    return [name for name, text in {**TOKENS, "mark": MARK}.items() if text.encode() in content]
+    return leaked(content, {**TOKENS, "mark": MARK})
 
 
 @pytest.mark.parametrize("make", [otf2, kineto])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.support.environments import REPOSITORY
+from tests.support.environments import REPOSITORY, Environment
 
 _RECORDED_TO = re.compile(r"^perfscope: recording to (.*)/$", re.MULTILINE)
 _INHERITED = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "USER", "CI", "HYPOTHESIS_PROFILE")
@@ -114,6 +114,22 @@ def run_plain(
         text=True,
         timeout=timeout_s,
         check=False,
+    )
+
+
+def run_with(
+    command: list[str],
+    cwd: Path,
+    packages: Environment | None,
+    variables: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command of perfscope with packages of another environment of the same Python."""
+    paths = [REPOSITORY]
+    if packages is not None:
+        paths.append(next(packages.prefix.glob("lib/python3*/site-packages")))
+    path = os.pathsep.join(map(str, paths))
+    return run_plain(
+        command, cwd=cwd, variables={"PYTHONPATH": path, **(variables or {})}, timeout_s=250
     )
 
 
