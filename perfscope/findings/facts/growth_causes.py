@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds
+from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.tracing import Traced, traced_often
 from perfscope.judging import MAIN
 from perfscope.metrics.host.framework_calls import FrameworkCalls
@@ -28,9 +29,11 @@ INSTEAD = {
     "fit": "train_on_batch(x, y), or one fit() over all epochs",
 }
 BETWEEN = (
-    "Look for what is kept from step to step: lists of losses or tensors that hold their graphs, "
-    "caches without a bound, results that are appended."
+    "Look for what is kept from step to step: {0}caches without a bound, results that are appended."
 )
+GRAPHS = "lists of losses or tensors that hold their graphs, "
+"""What programs keep that compute with PyTorch."""
+
 HELD_OR_BESIDE = (
     "That much is either held by these objects (arrays, tensors, bytes: small objects around large "
     "buffers), or memory of a library that grows beside them: perfscope run --memory-detail names "
@@ -112,7 +115,7 @@ def cause_of(
         what = f"{keeper.name}() keeps memory in every call"
         return Cause(what, (f"Look at what {keeper.name}() leaves behind in each call.",), keeper)
     old = _pipelines_of_old(results, rank, growth)
-    return old or _by_objects(growth)
+    return old or _by_objects(growth, BETWEEN.format(GRAPHS if is_of_torch(results) else ""))
 
 
 def keeping(results: Results, rank: int) -> FrameworkCalls | None:
@@ -200,7 +203,7 @@ def _pipelines_of_old(results: Results, rank: int, growth: MemoryGrowth | None) 
     return Cause("Model.predict is called again and again", (action,))
 
 
-def _allocated(blocks: float) -> Cause:
+def _allocated(blocks: float, between: str) -> Cause:
     """Memory of malloc, and more than Python's own allocator takes for the objects that it keeps.
 
     The buffers of arrays and tensors are of malloc as well: where Python keeps more objects, it may
@@ -210,23 +213,26 @@ def _allocated(blocks: float) -> Cause:
     if blocks <= 0:
         return Cause(f"{what}, and Python keeps no more objects", (NATIVE,))
     return Cause(
-        f"{what}, by a native library or in arrays that Python keeps", (EITHER, BETWEEN, NATIVE)
+        f"{what}, by a native library or in arrays that Python keeps", (EITHER, between, NATIVE)
     )
 
 
-def _by_objects(growth: MemoryGrowth | None) -> Cause:
-    """Python's objects against native memory, by whether Python's allocator gives out more."""
+def _by_objects(growth: MemoryGrowth | None, between: str) -> Cause:
+    """Python's objects against native memory, by whether Python's allocator gives out more.
+
+    `between` says what to look for that Python may keep.
+    """
     if growth is None or growth.slope_bytes_per_s <= 0:
-        return Cause("", (BETWEEN,))
+        return Cause("", (between,))
     blocks, kind = growth.python_blocks_per_s, growth.kind
     if kind is not None and kind.share >= MAIN and kind.kind in BY_KIND:
         what, action = BY_KIND[kind.kind]
         return Cause(what, (action,), is_freed=kind.kind is MemoryKind.FREED)
     if blocks is None:
-        return Cause("", (BETWEEN,))
+        return Cause("", (between,))
     is_main = kind is not None and kind.kind is MemoryKind.ALLOCATED and kind.share >= MAIN
     if kind is not None and is_main and kind.bytes_per_s > BLOCK_BYTES * max(0.0, blocks):
-        return _allocated(blocks)
+        return _allocated(blocks, between)
     if blocks <= 0 or growth.slope_bytes_per_s / blocks > BYTES_PER_BLOCK:
         return Cause("native memory, not Python's objects", (NATIVE,))
     each = blocks * growth.steady_s / growth.steps if growth.steps else None
@@ -234,6 +240,6 @@ def _by_objects(growth: MemoryGrowth | None) -> Cause:
     size = growth.slope_bytes_per_s / blocks
     what = f"Python keeps objects, {often}"
     if size <= BYTES_OF_BLOCK:
-        return Cause(f"{what}, of {format_bytes(size)} each", (BETWEEN,))
+        return Cause(f"{what}, of {format_bytes(size)} each", (between,))
     grown = f"{what}, and memory grows by {format_bytes(size)} for each"
-    return Cause(grown, (BETWEEN, HELD_OR_BESIDE))
+    return Cause(grown, (between, HELD_OR_BESIDE))
