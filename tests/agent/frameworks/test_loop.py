@@ -11,6 +11,7 @@ from perfscope.agent.perfscope_agent.frameworks import (
     torch,
     torch_batches,
     torch_gradients,
+    torch_optimizers,
     torch_states,
     wrap,
 )
@@ -49,7 +50,8 @@ class Written:
 
     def play(self, events: str) -> Written:
         """n, N: next batch, the first of its iterator; v, V without gradients; x exhausted;
-        b backward; o, p two optimizers; e, t the model is set to evaluation, to training.
+        b backward; o, p two optimizers; e, t the model is set to evaluation, to training;
+        T another one is.
         """
         for event in events.split():
             self._now += 10
@@ -70,15 +72,16 @@ class Written:
             loop.optimizer_start_ns = now
             loop.ends_optimizer(ord(event), now + 2)
         elif event == "e":
-            loop.begin_evaluation(1, now)
-        elif event == "t" and loop.evaluation_root == 1 and loop.evaluation_start_ns:
-            loop.end_evaluation(now)
+            torch.sets_mode(1, False, now)
+        elif event in "tT":
+            torch.sets_mode(1 if event == "t" else 2, True, now)
 
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     found = Written()
     monkeypatch.setattr(recorder, "current", found)
+    monkeypatch.setattr(torch, "_loop", found.loop)
     monkeypatch.setattr(steps, "source", None)
     monkeypatch.setattr(steps, "last_number", -1)
     monkeypatch.setattr(steps, "epoch", -1)
@@ -154,6 +157,29 @@ def test_frozen_model_is_no_evaluation(written: Written) -> None:
     assert len(written.steps) == 2
 
 
+@pytest.mark.parametrize("events", ["T e b o", "e b o", "T e b o p", "b e b o"])
+def test_a_part_of_the_model_that_is_no_longer_trained_leaves_steps_whole(
+    written: Written, events: str
+) -> None:
+    """As a backbone whose running means are kept: with and without it all else is the same."""
+    written.play(" ".join([events] * 3))
+    assert of(written, "evaluate") == []
+    assert [end for _, end, _ in written.steps][:-1] == [begin for begin, _, _ in written.steps][1:]
+    assert len(written.steps) == 3
+
+
+def test_a_frozen_part_leaves_the_forward_pass_of_a_batch(written: Written) -> None:
+    written.play("N e b o n e b o x")
+    assert written.steps == [(10, 42, 4), (42, 82, 4)]
+    assert of(written, "forward") == [(11, 30), (51, 70)]
+
+
+def test_what_a_model_evaluates_before_another_one_trains_is_no_step(written: Written) -> None:
+    """Nothing tells that it was an evaluation: it is neither that nor a part of training."""
+    written.play("T b o T b o e T b o T b o")
+    assert [t1 - t0 for t0, t1, _ in written.steps] == [12, 30, 22, 30]
+
+
 def test_what_else_is_looked_at_may_fail_without_a_step_that_is_lost(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,14 +189,13 @@ def test_what_else_is_looked_at_may_fail_without_a_step_that_is_lost(
         raise AttributeError("another version")
 
     monkeypatch.setattr(notes, "notes", [])
-    monkeypatch.setattr(torch, "_loop", written.loop)
     monkeypatch.setattr(torch_batches, "await_next", fails)
     monkeypatch.setattr(torch_gradients, "note_optimizer", fails)
     monkeypatch.setattr(torch_states, "look", fails)
     for now in (1, 11, 21):
         torch.tell(written.loop.begins_backward, now)
         written.loop.optimizer_start_ns = now + 1
-        torch._after_optimizer(object(), (), {})
+        torch_optimizers._after_optimizer(object(), (), {})
     written.loop.finish()
     assert len(written.steps) == 3
     assert notes.notes == ["the loop of PyTorch: AttributeError: another version"]

@@ -48,7 +48,7 @@ _HOOKS = (
     ("tensorflow", "tensorflow", "loaded"),
     ("torch.utils.data.dataloader", "torch", "install_loader"),
     ("torch.utils.data._utils.fetch", "torch_items", "install"),
-    ("torch.optim.optimizer", "torch", "install_optimizer"),
+    ("torch.optim.optimizer", "torch_optimizers", "install_optimizer"),
     ("torch.distributed.optim.optimizer", "torch_remote", "install_optimizer"),
     ("torch.nn.modules.module", "torch_modes", "install"),
     *((module, "checkpoints", "install") for module in SAVING),

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, notes, recorder, steps
+from .. import notes, recorder, steps
 from ..kinds import Any, AnyFunction, Callable, ModuleType
 from . import (
     debug_settings,
-    learning_rates,
     torch_batches,
     torch_compile,
     torch_devices,
     torch_doubtful,
-    torch_gradients,
     torch_loaders,
     torch_own_updates,
     torch_profiler,
-    torch_states,
     torch_traces,
     torch_workers,
     wrap,
@@ -48,6 +45,7 @@ class _Loop:
         self.evaluation_start_ns = 0
         self.evaluation_end_ns = 0  # latest evidence that it was an evaluation
         self.has_evaluated = False  # all batches that its loader has
+        self.interrupted = (0, 0)  # start of the step, and of its forward pass, when it began
         self.profiled = torch_profiler.requested()
         self.evaluation_root = 0  # identity of the module that was set to evaluation
         self.doubtful = torch_doubtful.Doubtful()  # in an evaluation
@@ -80,6 +78,7 @@ class _Loop:
             if is_grad_enabled:
                 self.doubtful.takes(samples, now_ns)
             else:
+                self.leave_training()
                 self.evaluation_end_ns = now_ns
                 self.doubtful.clear()
             return
@@ -91,6 +90,7 @@ class _Loop:
         """An iterator has no more batches: the end of an epoch, or of an evaluation."""
         self.forward_start_ns = 0
         if self.evaluation_start_ns:
+            self.leave_training()
             self.evaluation_end_ns = now_ns
             self.doubtful.clear()
             self.has_evaluated = True
@@ -117,16 +117,23 @@ class _Loop:
         """The model was set to evaluation, or batches are read without gradients."""
         # inside a call of Keras it is Keras that tells its evaluations
         if not self.evaluation_start_ns and not wrap.Depth.value:
-            self.cycle.cut()
-            self.own.cut(now_ns)
+            self.interrupted = self.unit_start_ns, self.forward_start_ns
             self.unit_start_ns = self.forward_start_ns = 0
             self.evaluation_start_ns, self.evaluation_end_ns = now_ns, 0
             self.has_evaluated = False
             self.evaluation_root = root
             self.doubtful.clear()
 
+    def leave_training(self) -> None:
+        """There is evidence that the running evaluation is one: the step before it was the last."""
+        self.interrupted = 0, 0
+        self.cycle.cut()
+        self.own.cut(self.evaluation_start_ns)
+
     def end_evaluation(self, end_ns: int) -> None:
         """Writes the evaluation, if there was evidence of one (end_ns is not 0)."""
+        if end_ns:
+            self.leave_training()
         self.emit(recorder.Phase.EVALUATE, "evaluate", self.evaluation_start_ns, end_ns)
         self.evaluation_start_ns = 0
 
@@ -135,6 +142,8 @@ class _Loop:
         if self.evaluation_start_ns:
             # A frozen model stays in evaluation mode for good: nothing is written without evidence.
             self.end_evaluation(self.evaluation_end_ns)
+            # Nor has the step been left where a part of the model stays as it is in training.
+            self.unit_start_ns, self.forward_start_ns = self.interrupted
             self._train_on_doubtful()
         if not self.has_backward:
             # What steps before there are gradients only sets the optimizer's state up.
@@ -321,33 +330,11 @@ def install_backward(module: ModuleType) -> None:
     torch_compile.replace(module, "backward", make)
 
 
-def install_optimizer(module: ModuleType) -> None:
-    """Optimizer steps, through the hooks that PyTorch has for all optimizers."""
-    before = getattr(module, "register_optimizer_step_pre_hook", None)
-    after = getattr(module, "register_optimizer_step_post_hook", None)
-    if before is None or after is None:
-        metadata.framework(
-            _SOURCE, steps=None, steps_reason="this PyTorch has no global optimizer hooks"
-        )
-        return
-    before(before_optimizer)
-    after(_after_optimizer)
-
-
 def before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
     """An optimizer begins its step."""
     rec = recorder.current
     if rec is not None:
         _loop.optimizer_start_ns = rec.now()
-
-
-def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-    if recorder.current is None:
-        return
-    if after_optimizer(optimizer):
-        tell(learning_rates.of_torch, _SOURCE, optimizer)
-    tell(torch_gradients.note_optimizer, optimizer)
-    tell(torch_states.look, optimizer)
 
 
 def after_optimizer(optimizer: Any) -> bool:
@@ -366,8 +353,12 @@ def sets_mode(root: int, mode: Any, now_ns: int) -> None:
     """Evaluation: from eval() to train() of the same module; eval() calls train(False)."""
     if mode is False:
         _loop.begin_evaluation(root, now_ns)
-    elif mode is True and root == _loop.evaluation_root and _loop.evaluation_start_ns:
-        _loop.end_evaluation(now_ns)
+    elif mode is True and _loop.evaluation_start_ns:
+        if root == _loop.evaluation_root:
+            _loop.end_evaluation(now_ns)
+        else:
+            _loop.leave_training()
+            _loop.interrupted = now_ns, 0
 
 
 def begins_checkpoint() -> None:
