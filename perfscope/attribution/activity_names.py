@@ -38,7 +38,7 @@ RULES: dict[Activity, str] = {
         unicodedata*+ difflib*+ email*+ base64*+ binascii*+ quopri*+ codecs*+ encodings*+
         io.StringIO+ io.BytesIO+ lxml*+ bs4*+ dateutil*+ regex*+ ftfy*+ builtins.str+
         builtins.bytes+ builtins.bytearray.decode+ datetime.datetime.strptime+ _strptime*+
-        pydantic*+ jsonschema*+
+        pydantic*+ jsonschema*+ urllib.parse*+
     """,
     Activity.COMPRESSION: """
         zlib* gzip* bz2* lzma* zstandard* zstd* compression* _compression* lz4* blosc* blosc2*
@@ -120,7 +120,7 @@ RULES: dict[Activity, str] = {
         mlflow* comet_ml* neptune* aim* clearml* tensorflow.python.summary*
         tensorflow.python.ops.summary_ops_v2* keras.src.utils.progbar* keras.src.utils.io_utils*
         tf_keras.src.utils.generic_utils* tf_keras.src.utils.io_utils* matplotlib* seaborn*
-        plotly* bokeh* readline* getpass* cmd*
+        plotly* bokeh* readline* getpass* cmd* numpy._core.arrayprint* numpy.core.arrayprint*
     """,
     Activity.DEBUGGING: """
         traceback* pdb* bdb* tracemalloc* faulthandler* torch.autograd.anomaly_mode*

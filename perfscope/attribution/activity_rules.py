@@ -52,6 +52,7 @@ _NEVER_CLAIMED = {
     Activity.COMPRESSION: _WAITS | {Activity.UNPACKING},
     Activity.UNPACKING: _WAITS,
     Activity.HASHING: _WAITS,
+    Activity.LOGGING: frozenset({Activity.COMMUNICATION, Activity.DEVICE_WAIT}),
     Activity.FILES: frozenset({Activity.COMPRESSION, Activity.UNPACKING}),
     Activity.INTERPRETER: _WAITS | {Activity.NUMERIC, Activity.SERIALIZATION},
 }
@@ -93,6 +94,9 @@ _OF_NAMES = _declared(RULES)
 _OF_METHODS = _declared(METHODS)
 _OF_WAITING = {name: one for one, names in WAITED_FOR.items() for name in names.split()}
 _OF_CALLS = _declared(SYSTEM_CALLS)
+
+_AS_TEXT = frozenset({"__format__", "__repr__", "__str__"})
+"""What Python calls where a value of a library is to be read by somebody: the text of a message."""
 
 NOT_BEGUN = ("<module>", 0)
 """Code of a module, or of eval and exec, whose first line has not begun: it has just been made."""
@@ -151,6 +155,8 @@ def told_by(frame: Frame) -> Told | None:
         return Told(Activity.COMPILING) if is_new else None
     if module in NEUTRAL:
         return None
+    if frame.function.rpartition(".")[2] in _AS_TEXT:
+        return Told(Activity.LOGGING, claims=True)
     return told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)
 
 

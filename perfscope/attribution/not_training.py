@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_rules import is_of_arrays, module_of
+from perfscope.attribution.activity_rules import is_of_arrays, is_trainer, module_of
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import (
     BUILT_IN,
@@ -48,6 +48,9 @@ TRAINING_ACTIVITIES = frozenset(
 PLAIN = (Activity.INTERPRETER, Activity.TEXT)
 """What a program does that computes with no arrays: its own code, and what takes texts apart."""
 
+READ = Activity.DATA_PREPARATION
+"""The same of what the program reads, where there is something that it prepares this for."""
+
 IS_TRAINING = np.isin(np.arange(len(INDEX)), [INDEX[account] for account in TRAINING_ACCOUNTS])
 """Which indices of accounts are training work."""
 
@@ -62,8 +65,8 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     if not any(frame.file in NATIVE_FILES for frame in trace.frames):
         # what a line of the user's had called is not recorded: it may all be numeric work
         training.add(Activity.INTERPRETER)
-    elif _is_of_python(trace, activity, timelines):
-        training.update(PLAIN)
+    else:
+        training.update(_purpose(trace, activity, timelines))
     # ranks that all sleep most of the time simulate their work; who waits for its own workers has
     # it done
     by_rank = _spent(activity, timelines)
@@ -112,36 +115,45 @@ def _wanted_by_others(rank: Rank) -> int:
     return sum(one.cpu_ns + one.queue_delay_ns for one in rank.threads if one.tid != rank.main_tid)
 
 
-def _is_of_python(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> bool:
-    """Whether plain Python, with texts, is what the program does, and not slow beside its work.
+def _purpose(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> tuple[Activity, ...]:
+    """What plain Python does, with texts, where that is what the program is for; else nothing.
 
     So it is where libraries of arrays take next to nothing of it, devices as well, and no line of
     the program most of it: a line that goes through all elements of something, again and again, can
     be changed, and of a simulation or a search each line is needed. Where arrays take a tenth, most
-    of the rest in one function is such a loop as well, of several lines.
+    of the rest in one function is such a loop as well, of several lines. Where they take less, and
+    no library trains, nothing is there that what is read were prepared for.
     """
-    by_stack = np.zeros(len(trace.stacks))
+    by_stack, found = np.zeros(len(trace.stacks)), tuple[Activity, ...]()
     for timeline in timelines:
         known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
         np.add.at(by_stack, timeline.stacks[known], timeline.lengths[known])
-    python = np.isin(activity, [ACTIVITIES.index(one) for one in PLAIN])
     computes = activity == ACTIVITIES.index(Activity.NUMERIC)
     for place in np.flatnonzero(computes & (by_stack > 0)).tolist():
         computes[place] = not _is_of_numbers(trace, trace.stacks[place])
+    numbers = (activity == ACTIVITIES.index(Activity.NUMERIC)) & ~computes
     computes |= activity == ACTIVITIES.index(Activity.DEVICE_WAIT)
-    numbers = activity == ACTIVITIES.index(Activity.NUMERIC)
-    arrays_ns, python_ns = by_stack[computes].sum(), by_stack[python | (numbers & ~computes)].sum()
-    if python_ns <= ALONE * (arrays_ns + python_ns):
-        return False
-    has_arrays = arrays_ns > MAIN * (1.0 - ALONE) * (arrays_ns + python_ns)
+    arrays_ns = by_stack[computes].sum()
+    for purpose in (PLAIN, (*PLAIN, READ)):
+        python = np.isin(activity, [ACTIVITIES.index(one) for one in purpose])
+        all_ns = by_stack[computes | python | numbers].sum()
+        has_arrays = bool(arrays_ns > MAIN * (1.0 - ALONE) * all_ns)
+        is_for = READ not in purpose or not (has_arrays or any(map(is_trainer, trace.frames)))
+        is_python = arrays_ns < (1.0 - ALONE) * all_ns
+        if is_python and is_for and _is_spread(trace, by_stack * python, has_arrays):
+            found = purpose
+    return found
+
+
+def _is_spread(trace: Trace, by_stack: Floats, by_function: bool) -> bool:
+    """Whether no line of the program, or no function, takes most of some stacks' time."""
     places: defaultdict[tuple[Function, int], float] = defaultdict(float)
-    for place in np.flatnonzero(python & (by_stack > 0)).tolist():
+    for place in np.flatnonzero(by_stack > 0).tolist():
         frames = (trace.frames[one] for one in reversed(trace.stacks[place]))
         own = next((one for one in frames if is_user_file(one.file)), None)
         if own is not None:
-            places[own.key, 0 if has_arrays else own.line] += by_stack[place]
-    most = max(places.values(), default=0.0)
-    return bool(most <= MAIN * by_stack[python].sum())
+            places[own.key, 0 if by_function else own.line] += by_stack[place]
+    return bool(max(places.values(), default=0.0) <= MAIN * by_stack.sum())
 
 
 def _is_of_numbers(trace: Trace, stack: Sequence[int]) -> bool:

@@ -249,6 +249,24 @@ def test_a_traceback_for_each_operation_is_no_output() -> None:
     assert activity(LOOP, OWN, record, formats, reads) is Activity.LOGGING
 
 
+def test_values_that_are_made_readable_are_output() -> None:
+    """Whoever asks for the text, logs or not; waiting for a device's value stays what it is."""
+    shown = package("torch/_tensor.py", "Tensor.__repr__")
+    inside = package("torch/_tensor_str.py", "_Formatter.__init__")
+    assert activity(LOOP, OWN, shown, inside, native("torch.isfinite")) is Activity.LOGGING
+    array = package("numpy/_core/arrayprint.py", "_array_str_implementation")
+    assert activity(LOOP, OWN, array, native("numpy.ndarray.tolist")) is Activity.LOGGING
+    synchronizes = native("torch.cuda.synchronize")
+    assert activity(LOOP, OWN, shown, synchronizes) is not Activity.LOGGING
+
+
+def test_addresses_are_text_where_they_are_taken_apart() -> None:
+    parses = library("urllib/parse.py", "urlsplit")
+    asks = library("urllib/request.py", "urlopen")
+    assert activity(LOOP, OWN, parses, native("builtins.str.split")) is Activity.TEXT
+    assert activity(LOOP, OWN, asks, parses) is Activity.NETWORK
+
+
 def test_a_nameless_call_of_a_library_is_what_that_library_does() -> None:
     """`numpy.trace` calls the array's own method by a name that is no longer known there."""
     wrapped = package("numpy/_core/fromnumeric.py", "_wrapfunc")

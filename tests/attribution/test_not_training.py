@@ -192,3 +192,19 @@ def test_taking_texts_apart_is_the_work_of_a_program_without_arrays(
     results = compute(builder.build())
     assert results.not_training is not None
     assert (ACTIVITIES.index(Activity.TEXT) in results.not_training) == is_lost
+
+
+@pytest.mark.parametrize(("arrays", "is_lost"), [(0.0, False), (0.4, True)])
+def test_what_is_read_is_prepared_for_something(arrays: float, is_lost: bool) -> None:
+    """The loop reads a log and counts what is in its lines; or beside a training."""
+    builder, loop = TraceBuilder(1, end_s=10.0), ("main", "/home/me/log.py", 70)
+    for tick in range(1000):
+        part = tick * 37 % 100 / 100
+        parse = [("parse", "/home/me/log.py", 33 + tick % 5), ("re.Pattern.match", "<built-in>", 0)]
+        stack = [parse[0], ("io.open", "<built-in>", 0)] if part > 0.98 else parse
+        if part < arrays:
+            stack = [DIFFUSE, TENSOR]
+        builder.rank(0).stack(0.01 * tick + 0.005, [loop, *stack])
+    results = compute(builder.build())
+    assert results.not_training is not None
+    assert (ACTIVITIES.index(Activity.DATA_PREPARATION) in results.not_training) == is_lost

@@ -55,7 +55,10 @@ CHANGES: dict[Activity, str] = {
     Activity.IMPORTING: (
         "Import at the start of the program; keep the environment on a local disk."
     ),
-    Activity.LOGGING: "Log only every N steps, and from one rank.",
+    Activity.LOGGING: (
+        "Log only every N steps, and from one rank; and make texts of values only where they are "
+        'written, as logging does with arguments: log.debug("%s", value).'
+    ),
     Activity.DEBUGGING: (
         "Switch off what only debugging needs: torch.autograd.set_detect_anomaly, tracemalloc, "
         "sys.settrace, checks that format a traceback each time."
