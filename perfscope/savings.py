@@ -16,7 +16,7 @@ SHARED_HOST = (
 """Why savings have no interval: that of a sum over steps holds for hosts that stay as they were."""
 
 SPENT = "spent on it by each rank (mean)"
-FOLLOWS = "waiting and transfer{} that ends with it"
+FOLLOWS = "waiting and transfer{} that the fix also removes"
 """The two parts of a saving that is more than ranks spend; the second may name its rows."""
 
 LEAST_OWN = 0.005
@@ -24,6 +24,14 @@ LEAST_OWN = 0.005
 
 SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
+
+
+BY_LOAD = "is due to other load on the host"
+BESIDE_OTHERS = "passes while other ranks are still at work"
+"""Why a change saves less than what it is about takes a rank."""
+
+LEAST_TOLD = 0.02
+"""Of what something takes: a smaller part of the rest is not told."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ class Wholes:
 def split_text(
     seconds: float, own_s: float | None, spent: str, follows: str, *, is_bound: bool = False
 ) -> str:
-    """`Of the saving of 12.4 s, 6.75 s is in row D, and 5.65 s is waiting that ends with it`.
+    """`Of the saving of 12.4 s, 6.75 s is in row D, and 5.65 s is waiting that goes with it`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
     more is a part of that (`spent` says where), and the rest is gone from the communication in
@@ -85,6 +93,36 @@ def split_text(
         return f"All of the saving of {whole} is {follows}"
     own, rest = format_seconds(own_s), format_seconds(seconds - own_s)
     return f"Of the saving of {whole}, {own} is {spent}, and {rest} is {follows}"
+
+
+def rest_text(
+    seconds: float, spent_s: float, under_load_s: float | None, lead: str, *, each: str
+) -> str:
+    """`The rest of the 10.7 s per rank, 2.24 s, is due to other load on the host`.
+
+    How what something takes a rank leads to what a change of it saves: of what is saved on an idle
+    host alone the rest is due to other load, and of what is not saved at all it passes while other
+    ranks are at work. What is saved beyond it others waited. `lead` begins the sentence where
+    nobody said yet how long it takes. "" where the two hardly differ.
+    """
+    spent = f"{format_seconds(spent_s)}{each}"
+    if spent_s < SAME_FROM * seconds:
+        first = f"{lead} {spent}" if lead else f"Besides the {spent}"
+        also = "; the fix also removes" if lead else ", the fix also removes"
+        return f"{first}{also} {format_seconds(seconds - spent_s)} of waiting and transfer"
+    if seconds >= SAME_FROM * spent_s:
+        return ""
+    as_here_s = max(seconds, min(under_load_s or seconds, spent_s))
+    found = ((as_here_s - seconds, BY_LOAD), (spent_s - as_here_s, BESIDE_OTHERS))
+    parts = [(part_s, why) for part_s, why in found if part_s >= LEAST_TOLD * spent_s]
+    if lead:
+        told = " and ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
+        return f"{lead} {spent}, of which {told}"
+    if len(parts) == 1:
+        ((_, why),) = parts
+        return f"The rest of the {spent}, {format_seconds(spent_s - seconds)}, {why}"
+    told = ", ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
+    return f"The rest of the {spent}: {told}"
 
 
 def is_more(seconds: float, own_s: float) -> bool:

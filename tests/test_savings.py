@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfscope.savings import Wholes, interval_text
+from perfscope.savings import Wholes, interval_text, rest_text
 
 
 def test_a_saving_is_a_share_of_the_run_and_of_the_window() -> None:
@@ -38,3 +38,63 @@ def test_what_is_not_known_has_no_share() -> None:
 
 def test_an_interval_without_width_is_not_told() -> None:
     assert interval_text((1.0, 1.0)) == interval_text(None) == interval_text(()) == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds", "spent_s", "under_load_s", "lead"),
+    [
+        (
+            "The rest of the 10.0 s per rank, 2.00 s, is due to other load on the host",
+            8.0,
+            10.0,
+            11.0,
+            "",
+        ),
+        (
+            "The rest of the 10.0 s per rank, 2.00 s, passes while other ranks are still at work",
+            8.0,
+            10.0,
+            None,
+            "",
+        ),
+        (
+            (
+                "The rest of the 10.0 s per rank: 3.00 s is due to other load on the host, 2.00 s "
+                "passes while other ranks are still at work"
+            ),
+            5.0,
+            10.0,
+            8.0,
+            "",
+        ),
+        (
+            (
+                "This takes 10.0 s per rank, of which 3.00 s is due to other load on the host and "
+                "2.00 s passes while other ranks are still at work"
+            ),
+            5.0,
+            10.0,
+            8.0,
+            "This takes",
+        ),
+        (
+            "Besides the 10.0 s per rank, the fix also removes 5.00 s of waiting and transfer",
+            15.0,
+            10.0,
+            None,
+            "",
+        ),
+        (
+            "This takes 10.0 s per rank; the fix also removes 5.00 s of waiting and transfer",
+            15.0,
+            10.0,
+            20.0,
+            "This takes",
+        ),
+        ("", 9.5, 10.0, 11.0, ""),
+    ],
+)
+def test_what_something_takes_leads_to_what_its_change_saves(
+    told: str, seconds: float, spent_s: float, under_load_s: float | None, lead: str
+) -> None:
+    assert rest_text(seconds, spent_s, under_load_s, lead, each=" per rank") == told

@@ -22,7 +22,7 @@ from perfscope.document.losses import losses
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.replayed import replayed
-from perfscope.document.splits import split
+from perfscope.document.splits import bridged, split
 from perfscope.document.timeline import timeline
 from perfscope.document.verdict import much_is_lost, verdict
 from perfscope.document.whole_run import whole_run
@@ -51,7 +51,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     sorted_ones = sort_findings(findings)
     lost = losses(facts, sorted_ones)
     in_accounts = lost_in_accounts(results, lost)
-    ordered = tuple(split(one, lost, results) for one in sorted_ones)
+    ordered = tuple(bridged(split(one, lost, results), results) for one in sorted_ones)
     damage = run_damage(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses)
     led = leaders([one for name in answer.top for one in ordered if one.id == name])
@@ -148,6 +148,8 @@ def _first_action(saving: Gain) -> FirstAction:
         follows_s=None if saving.own_s is None else saving.seconds - saving.own_s,
         counts=saving.counts,
         counts_more=saving.counts_more,
+        has_untold_interval=saving.has_untold_interval,
+        bridge=saving.bridge,
     )
 
 

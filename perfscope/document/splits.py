@@ -1,13 +1,14 @@
-"""Where a saving comes from: what ranks spend by themselves, and what ends with it."""
+"""Where a saving comes from: what ranks spend, what of that stays, and what ends with it."""
 
 from dataclasses import replace
 
 from perfscope.document.breakdown import in_run_s
-from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.metrics.results import Results
-from perfscope.savings import is_more
+from perfscope.savings import is_more, rest_text
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
+from perfscope.units import format_seconds
 
 OF_CAUSE = "lost_to_"
 """What the id of a finding begins with that is made from one cause of the loss account."""
@@ -46,3 +47,43 @@ def _own_s(finding: Finding, saving: Gain, lost: Losses, results: Results) -> fl
 
 def _is_cause(entry: LossEntry, finding: str) -> bool:
     return entry.activity is not None and finding == f"{OF_CAUSE}{entry.activity.value}"
+
+
+def bridged(finding: Finding, results: Results) -> Finding:
+    """The finding, whose saving tells how what its title says that it takes leads to it."""
+    saving = finding.recommended
+    if saving is None or not finding.status.is_fault:
+        return finding
+    told = [_of_part(finding, saving), _rest(saving, results)]
+    if saving.counts_more:
+        told.append(f"The saving {saving.counts}")
+    found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
+    return replace(finding, first=found) if finding.first else replace(finding, gain=found)
+
+
+def _of_part(finding: Finding, saving: Gain) -> str:
+    """What the first action takes away of all that the title is about; "" for all of it."""
+    whole, part = finding.gain and finding.gain.spent, saving.spent
+    if not whole or not part or not part.part:
+        return ""
+    amounts = f"{_spent(whole)}, {format_seconds(part.seconds)}"
+    return f"Of the {amounts} is {part.part}, and the next step removes that"
+
+
+def _spent(spent: Spent) -> str:
+    return f"{format_seconds(spent.seconds)}{_each(spent)}"
+
+
+def _each(spent: Spent) -> str:
+    return " per rank" if spent.is_each else ""
+
+
+def _rest(saving: Gain, results: Results) -> str:
+    spent = saving.spent
+    if spent is None:
+        return ""
+    if len(results.trace.ranks) < 2 and saving.under_load_s is None:
+        return ""  # nobody else is at work, or waits
+    return rest_text(
+        saving.seconds, spent.seconds, saving.under_load_s, spent.lead, each=_each(spent)
+    )

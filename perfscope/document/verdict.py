@@ -247,7 +247,7 @@ def _about(finding: Finding, of: Wholes) -> str:
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
     )
-    return f"{finding.title}. Estimated saving: {told}."
+    return f"{finding.title}. Estimated saving: {told}. {saving.bridge}".rstrip()
 
 
 def _healthy(

@@ -14,13 +14,14 @@ from perfscope.report.labels import formula_words, phase_words
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.breakdown import useful_sentence
 from perfscope.report.sections.causes import phase_labels, waiting_sentence
+from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of, of_others
 from perfscope.report.sections.findings import (
+    bridge_text,
     doubt,
     next_step,
     planned_text,
     saving_text,
-    together,
     verdict_word,
     view_text,
     weight,
@@ -377,7 +378,8 @@ def _print_finding(
     else:
         line(console, f"{number}. {severity}: {clean(finding.title)}", style=style)
     if told and not is_told:
-        line(console, f"Estimated saving: {told}", indent=3)
+        bridge = f". {clean(bridge_text(finding))}" if bridge_text(finding) else ""
+        line(console, f"Estimated saving: {told}{bridge}", indent=3)
     if not told:
         unknown = "" if why else "Saving not estimated. "
         line(console, f"{unknown}{clean(finding.summary)}", indent=3)

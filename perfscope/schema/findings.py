@@ -49,6 +49,11 @@ class FirstAction:
     counts: str = ""
     # whether that is work beside what the title is about
     counts_more: bool = False
+    # whether it has an interval that is not told: it would hold for this load of the host alone
+    has_untold_interval: bool = False
+    # how what the title, or the action, says that it takes leads to the gain: sentences; "" where
+    # these do not differ
+    bridge: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from perfscope.registry import members
 from perfscope.report.build import build_html
 from perfscope.report.sections import ORDER
-from perfscope.report.sections.findings import together
+from perfscope.report.sections.combined import together
 from perfscope.report.sections.section import Section
 from perfscope.schema.read import read_known
 from tests.report.page_outline import part, shown

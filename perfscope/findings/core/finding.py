@@ -27,6 +27,18 @@ def place_of(frame: Frame) -> Place:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What something takes a rank, as a finding tells it: its saving is a part of that, or more."""
+
+    seconds: float
+    is_each: bool = False  # the mean of several ranks
+    # what it is, as the beginning of a sentence about the seconds; "" where the title tells these
+    lead: str = ""
+    # of a part of it, which alone a change takes away: what that part is; else ""
+    part: str = ""
+
+
+@dataclass(frozen=True)
 class Gain:
     """What a change saves of the job as a whole."""
 
@@ -54,6 +66,9 @@ class Gain:
     counts_more: bool = False  # whether that is work beside what the title is about
     # what the change saves while other work holds the job up; None where that is no more
     under_load_s: float | None = None
+    has_untold_interval: bool = False  # one that would hold for the load of this run's host alone
+    spent: Spent | None = None  # what the title or the action says that it takes
+    bridge: str = ""  # how that leads to the seconds, in sentences
 
     def of(self, seconds: float) -> "Gain":
         """So many of the seconds, with the shares that they have."""

@@ -61,6 +61,7 @@ def gain_of_run(gain: Gain, results: Results) -> Gain:
         interval_s=interval and (in_run(interval[0]), in_run(interval[1])),
         own_s=None if gain.own_s is None else gain.own_s * more,
         under_load_s=None if gain.under_load_s is None else in_run(gain.under_load_s),
+        spent=None,  # told of the kept steps
         is_of_run=True,
     )
 

@@ -152,11 +152,6 @@ def others(waiting: Sequence[int]) -> str:
     return f"rank {waiting[0]} waits" if len(waiting) == 1 else f"{len(waiting):,} ranks wait"
 
 
-LESS = (
-    " The run gets shorter by less than that: the rest passes while other ranks are still at work."
-)
-
-
 def differs(spent_s: float, gain: Gain) -> int:
     """How what a change saves compares with what was spent: -1 less, 1 more, 0 hardly differs.
 

@@ -12,6 +12,7 @@ from perfscope.findings.core.finding import (
     Finding,
     Gain,
     Quiet,
+    Spent,
     not_applicable,
     not_measured,
 )
@@ -103,7 +104,7 @@ class Judgment:
             status=self.status,
             title=title,
             summary=f"{summary} {self.doubt.value}" if self.doubt else summary,
-            gain=self.gain if is_claim else None,
+            gain=replace(self.gain, spent=_spent(self.facts)) if is_claim else None,
             confidence=self._confidence(),
             ranks=facts.overloaded,
             window_s=_window(results, facts),
@@ -294,6 +295,18 @@ def place(facts: ImbalanceFacts) -> str:
     return f" in {where}, {top.name} phase,"
 
 
+def _spent(facts: ImbalanceFacts) -> Spent | None:
+    """How much less the late rank has to do, as the action tells it; None of several ranks."""
+    more_s = facts.excess[0].seconds if facts.excess and not facts.everywhere else 0.0
+    if more_s <= 0 or len(facts.overloaded) > 1:
+        return None
+    if is_split(facts):
+        return Spent(
+            more_s * (1 - 1 / len(facts.ranks)), lead="Splitting this work relieves that rank by"
+        )
+    return Spent(more_s, lead="The difference is")
+
+
 def is_alone(facts: ImbalanceFacts) -> bool:
     """Whether one rank alone does that of which it has more: nobody else was seen doing it."""
     if not facts.excess or len(facts.overloaded) > 1:
@@ -303,7 +316,7 @@ def is_alone(facts: ImbalanceFacts) -> bool:
 
 
 def why_differs(found: Judgment) -> str:
-    """Why the run gets shorter by less than what ranks were just said to do longer; "" if not."""
+    """How what ranks were just said to do longer is spread; "" where that is not what is done."""
     facts = found.facts
     top = facts.excess[0] if facts.excess else None
     is_even = is_split(facts)
@@ -311,10 +324,10 @@ def why_differs(found: Judgment) -> str:
     if top is None or top.seconds <= 0:
         return f"{evenly}." if is_even else ""
     if not is_even:
-        return wording.LESS if wording.differs(top.seconds, found.gain) < 0 else ""
+        return ""
     left_s = top.seconds * len(facts.overloaded) / len(facts.ranks)
     rest = {
-        -1: ", and that steps vary as they did, so that ranks still wait",
+        -1: "" if _spent(facts) else ", and that steps vary as they did, so that ranks still wait",
         0: "",
         1: ", and of what else is uneven as well",
     }[wording.differs(top.seconds - left_s, found.gain)]

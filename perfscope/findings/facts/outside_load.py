@@ -183,6 +183,7 @@ def _of_any_run(gain: Gain, *, is_asked: bool) -> Gain:
         gain,
         counts=counts or (WITH if is_asked and _wants_no_cpu(gain.edits) else ""),
         interval_s=None,
+        has_untold_interval=True,
         assumptions=(*gain.assumptions, SHARED_HOST),
     )
 

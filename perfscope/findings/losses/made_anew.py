@@ -14,7 +14,7 @@ from perfscope.arrays import Bools, Floats
 from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file, words_of
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Evidence, Finding, Gain
+from perfscope.findings.core.finding import Evidence, Finding, Gain, Spent
 from perfscope.findings.core.gain import as_bare_bound, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.groups import Group
@@ -93,6 +93,8 @@ def made_anew(run: Facts, group: Group) -> MadeAnew | None:
     if gain.share < thresholds.WARN_SHARE:
         return None
     mean_s = float(spent[makes].sum()) * NS / len(ranks)
+    part = Spent(mean_s, is_each=len(ranks) > 1, part=f"compiling in {name}()")
+    gain = replace(gain, spent=part)
     return MadeAnew(name, _share(spent, makes, here), mean_s, gain)
 
 

@@ -8,9 +8,10 @@ the steps; but where it took that much of the run, it is told.
 from collections import defaultdict
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.finding import Evidence, Finding, Spent
 from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import listed, place
 from perfscope.findings.facts.facts import Facts
@@ -104,7 +105,7 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
             f"{format_seconds(gain.seconds)} shorter; what can be had depends on how it is done "
             "instead."
         ),
-        gain=gain,
+        gain=replace(gain, spent=Spent(_mean_s(entries, ranks), is_each=len(ranks) > 1)),
         confidence=Confidence.HIGH,
         ranks=ranks,
         where=(first.frame,) if first.frame is not None else (),
@@ -117,6 +118,10 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
 
 def _own_s(entries: Sequence[Entry]) -> float:
     return sum(one.own_ns for one in entries) * NS
+
+
+def _mean_s(entries: Sequence[Entry], ranks: Sequence[int]) -> float:
+    return _own_s(entries) / max(len(ranks), 1)
 
 
 def _take(entries: Sequence[Entry], ranks: Sequence[int]) -> str:
@@ -137,7 +142,7 @@ def _title(
 
     `ranks` are all that do any of it: of those the seconds are the mean.
     """
-    each = format_seconds(_own_s(entries) / max(len(ranks), 1))
+    each = format_seconds(_mean_s(entries, ranks))
     who = " per rank" if len(ranks) > 1 else ""
     name = callee.name if callee is not None else what
     verb = "takes" if callee is not None or len(entries) == 1 else "take"

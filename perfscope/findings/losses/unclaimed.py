@@ -172,7 +172,7 @@ def _finding(run: Facts, group: Group) -> Finding:
     entries = group.entries[:MOST_PLACES]
     meeting, callee = _meeting(run, group), callee_of(run.results, entries[0])
     calls = _without_calls(run, group, callee)
-    gain = calls or gain
+    gain = replace(calls or gain, spent=words.spent(group, callee if calls else None))
     workers = turns.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
     worked = [one.frame for one in (workers or entries) if one.frame is not None]
     is_lock = entries[0].cause.activity is Activity.LOCK

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from perfscope.findings.core.finding import Gain
-from perfscope.findings.core.wording import LESS, called, differs, listed, place, ranks
+from perfscope.findings.core.finding import Gain, Spent
+from perfscope.findings.core.wording import called, listed, place, ranks
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.changes import (
@@ -15,7 +15,7 @@ from perfscope.findings.losses.changes import (
     TRANSFER_ACTION,
     WINDOWS_ACTION,
 )
-from perfscope.findings.losses.groups import Group, class_of
+from perfscope.findings.losses.groups import NEEDED, Group, class_of, lost_to
 from perfscope.findings.losses.turns import Worker, hides_transfer, turns, waiting
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry
@@ -79,9 +79,23 @@ def title(
 
 def _spent(group: Group) -> str:
     """`9.17 s` of one rank, `4.00 s per rank` of several, waiting of others left out."""
-    count = max(len(group.ranks), 1)
-    each = format_seconds(sum(one.own_ns for one in group.entries) * NS / count)
-    return each if count == 1 else f"{each} per rank"
+    each = format_seconds(_each_s(group))
+    return f"{each} per rank" if len(group.ranks) > 1 else each
+
+
+def _each_s(group: Group) -> float:
+    return sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
+
+
+def spent(group: Group, callee: Callee | None) -> Spent | None:
+    """What the title, or else the action, says that it takes a rank; None of what only waits."""
+    first = group.entries[0]
+    if callee is not None:
+        return Spent(callee.mean_s, is_each=len(callee.seconds) > 1)
+    if not _each_s(group) or first.cause.activity is None or not first.ranks:
+        return None
+    lead = "" if group.id in map(lost_to, NEEDED) else "This takes"
+    return Spent(_each_s(group), is_each=len(group.ranks) > 1, lead=lead)
 
 
 def named(group: Group, world: Sequence[int], at: str = "") -> str:
@@ -158,7 +172,7 @@ def action(
         change = ONE_LINE.format(_inside(first)) if is_one_line else change
         change = IN_LIBRARY if callee is not None else change
     called_there = callee.name if callee is not None else ""
-    return f"{_seen(group, world, called_there)}{_why_differs(group, gain, world)}{change}"
+    return f"{_seen(group, world, called_there)}{_with_others(group, gain)}{change}"
 
 
 def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:
@@ -212,23 +226,15 @@ def _each(ns: int, count: int, verb: str) -> str:
     return f"{verb}s {each}" if count == 1 else f"{verb} {each} each (mean)"
 
 
-def _why_differs(group: Group, gain: Gain, world: int) -> str:
-    """Why the run gets shorter by less, or more, than was just told; "" where it does not."""
-    first = group.entries[0]
+def _with_others(group: Group, gain: Gain) -> str:
+    """What all places of a group take, where the first one is little of that; "" otherwise."""
+    first, together_s = group.entries[0], _each_s(group)
     if not first.own_ns or not first.ranks:
         return ""
     told_s = _here_ns(group) * NS / len(first.ranks)
-    found = differs(told_s, gain)
-    if found < 0:
-        return f"{LESS.strip()} "
-    together_s = sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
-    is_part = told_s < min(together_s, SAME_FROM * gain.seconds)
-    if is_part and differs(together_s, gain) <= 0:
-        return f"With the other places listed as evidence it is {format_seconds(together_s)}. "
-    if found <= 0:
+    if told_s >= min(together_s, SAME_FROM * gain.seconds):
         return ""
-    who = "ranks wait for each other in" if len(first.ranks) == world else "other ranks wait for"
-    return f"The saving is more, because {who} it. "
+    return f"With the other places listed as evidence it is {format_seconds(together_s)}. "
 
 
 def _inside(entry: Entry) -> str:

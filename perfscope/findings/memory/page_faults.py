@@ -1,11 +1,12 @@
 """Ranks whose CPU time goes to the kernel, for memory that each step takes anew or shares."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.finding import Evidence, Finding, Spent, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
-from perfscope.findings.core.wording import exported, place, ranks, saving, why_more
+from perfscope.findings.core.wording import exported, place, ranks, saving
 from perfscope.findings.facts.facts import Facts
 from perfscope.judging import MOST_LOST
 from perfscope.metrics.host.page_faults import FaultTime
@@ -63,17 +64,17 @@ def judge(run: Facts) -> Outcome:
             f"save {saving(run.results, gain.seconds, is_bound=True)}."
         )
     touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
+    most_s = max(_share(one) * one.work_s for one in found if one.rank in touched)
     return Finding(
         status=Status.FAIL,
-        title=_title(worst, [one for one in found if one.rank in touched]),
+        title=_title(worst, touched, most_s),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} outside communication, the kernel took "
             f"{format_seconds(worst.fault_s)} (at least {format_seconds(worst.least_s)}) to "
             f"provide them{_why(worst)}"
-            f"{why_more(_share(worst) * worst.work_s, gain)}"
         ),
-        gain=gain,
+        gain=replace(gain, spent=Spent(most_s)),
         confidence=Confidence.MEDIUM,
         ranks=touched,
         where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
@@ -82,15 +83,14 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _title(worst: FaultTime, touched: Sequence[FaultTime]) -> str:
+def _title(worst: FaultTime, touched: Sequence[int], most_s: float) -> str:
     """What it costs; the rank of the largest share need not be that of the most seconds."""
     most = "up to " if len(touched) > 1 else ""
     why = "for memory that is repeatedly freed and allocated again"
     if worst.follows_forks:
         why = "to copy memory that is shared with forked processes"
-    spent = format_seconds(max(_share(one) * one.work_s for one in touched))
-    which = ranks([one.rank for one in touched])
-    return f"Page faults take {most}{spent} on {which}, {why}{_mostly(worst)}"
+    spent = f"{most}{format_seconds(most_s)}"
+    return f"Page faults take {spent} on {ranks(touched)}, {why}{_mostly(worst)}"
 
 
 def _share(one: FaultTime) -> float:

@@ -15,8 +15,6 @@ from perfscope.savings import FOLLOWS, SPENT, Wholes, split_text
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
-from perfscope.schema.run import Verdict
-from perfscope.units import capitalized
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -30,12 +28,11 @@ NOT_MADE = "findings-not-made"
 """Where a page tells which diagnoses could not be made."""
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
-MAY_OVERLAP = "Savings may overlap: do not add them up"
+
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
 ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
-SAME_WITHIN = 0.005  # sums of savings that are printed with three digits
 EVIDENCE = (
     Column("Measured", "label", kind=Kind.CODED, longest=100),
     Column(
@@ -88,12 +85,15 @@ def parts_text(row: Outcome) -> str:
         FOLLOWS.format(""),
         is_bound=_is_bound(first),
     )
-    return " ".join(one for one in (f"{parts}." if parts else "", counted_text(first)) if one)
+    counts = f"The saving {first.counts}." if first.counts and not first.counts_more else ""
+    told = (first.bridge, f"{parts}." if parts else "", counts)
+    return " ".join(one for one in told if one)
 
 
-def counted_text(saving: FirstAction | None) -> str:
-    """What a saving counts that its title does not, as a sentence; "" for nothing."""
-    return f"The saving {saving.counts}." if saving and saving.counts else ""
+def bridge_text(row: Outcome) -> str:
+    """How what its title says that it takes leads to the saving, in sentences; "" for nothing."""
+    first = row.first_action if isinstance(row, FindingRow) else None
+    return first.bridge if first else ""
 
 
 def _is_by_assumption(found: Outcome | FirstAction) -> bool:
@@ -192,7 +192,7 @@ def _how_sure_saving(row: Outcome) -> str:
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"simulating the fix predicts this saving{_why_no_interval(first)}"
+        return f"simulating the fix predicts this saving{_why_no_interval(row)}"
     if row.confidence is Confidence.LOW and not _is_inferred(row):
         return "its saving may be nothing. A longer recording would tell"
     low_s, high_s = interval
@@ -209,10 +209,16 @@ def _how_sure_saving(row: Outcome) -> str:
     return f"simulating the fix predicts this saving, give or take {off}"
 
 
-def _why_no_interval(found: Outcome | FirstAction) -> str:
-    if isinstance(found, FirstAction) and found.counts and not found.counts_more:
-        return "; it has no interval, because the load of other processes varies between runs"
-    return "; there are too few repeats for an interval"
+def _why_no_interval(row: Outcome) -> str:
+    """Why no interval is told; of what has one, which the load of others spoils, if it is wide."""
+    first = _first(row)
+    if not (isinstance(first, FirstAction) and first.has_untold_interval):
+        return "; there are too few repeats for an interval"
+    is_wide = row.confidence is Confidence.MEDIUM and not _is_inferred(row)
+    varies = ", but it varies from step to step" if is_wide else ""
+    return (
+        f"{varies}; no interval is given, because the load of other processes varies between runs"
+    )
 
 
 def _is_bound(found: Outcome | FirstAction) -> bool:
@@ -241,28 +247,6 @@ def _cost(row: Outcome, of: Wholes) -> str:
     return "" if _first(row).gain_s in (None, row.gain_s) else _saving(row, of)
 
 
-def together(verdict: Verdict, rows: Sequence[FindingRow]) -> list[str]:
-    """What the findings of the first screen save together, and whether their savings add up.
-
-    In sentences; none where fewer than two of them save anything.
-    """
-    alone = {row.id: _first(row).gain_s for row in rows if row.id in verdict.top}
-    priced = {name: gain_s for name, gain_s in alone.items() if gain_s is not None}
-    if len(priced) < 2:
-        return []
-    if not verdict.combined_text or verdict.combined_gain_s is None:
-        return [
-            "Their combined saving is unknown, because they could not be simulated together",
-            MAY_OVERLAP,
-        ]
-    told = [capitalized(verdict.combined_text)]
-    if len(verdict.combined_of) < len(priced):
-        told.append(MAY_OVERLAP)
-    elif sum(priced.values()) > verdict.combined_gain_s * (1 + SAME_WITHIN):
-        told.append("Savings overlap: do not add them up")
-    return told
-
-
 def _anchor(row: Outcome, position: int) -> str:
     return f"finding-{row.id if ANCHOR.fullmatch(row.id) else position + 1}"
 
@@ -283,6 +267,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "gain": saving_text(row, of),
         "gain_of_run": saving_text(row, of.of_run),
         "parts": parts_text(row),
+        "bridge": bridge_text(row),
         "saved": _saved(_first(row)),
         "cost": _cost(row, of),
         "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",

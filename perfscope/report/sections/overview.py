@@ -7,13 +7,12 @@ from datetime import datetime, timezone
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.labels import STEP_SOURCES, band, formula_words, status_word
 from perfscope.report.sections import breakdown, efficiency
+from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
-    counted_text,
     finding_view,
     next_step,
     sureness,
-    together,
     verdict_word,
     wholes,
 )
@@ -107,7 +106,7 @@ def how_sure(result: Analysis) -> str:
     if saving and saving.counts and not saving.counts_more:
         # with how much of that load it would be more is told with the finding: here is one saving
         return f"{told} The saving assumes an idle host."
-    return f"{told} {counted_text(saving)}".rstrip()
+    return told
 
 
 def _facts(result: Analysis) -> list[tuple[str, str]]:

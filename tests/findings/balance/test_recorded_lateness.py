@@ -46,6 +46,8 @@ def test_work_is_told_from_waiting_for_cpus(record: Recorder, mpi: Mpi, which: s
         assert (clocks["cpu_ns"][1:] >= clocks["cpu_ns"][:-1]).all()
         assert clocks["cpu_ns"][-1] - clocks["cpu_ns"][0] <= clocks["t"][-1] - clocks["t"][0]
     found = analyze_trace(trace).findings["transient_imbalance"]
-    is_own = found.title.startswith("The ranks do unequal amounts of work in each step in encode()")
+    is_own = found.title.startswith(
+        "Equal in total, the ranks' work is uneven in each step in encode()"
+    )
     assert is_own == (which == "unequal")
     assert found.status.is_fault == is_own

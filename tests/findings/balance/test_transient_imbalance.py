@@ -97,7 +97,7 @@ def test_unequal_work_is_told_though_ranks_wait_for_cpus(seed: int, clocks: bool
     found = analyzed.findings["transient_imbalance"]
     assert analyzed.findings["busy_host"].status is Status.INFO
     assert found.status is Status.FAIL
-    assert found.title == "The ranks do unequal amounts of work in each step"
+    assert found.title == "Equal in total, the ranks' work is uneven in each step"
     assert "another" in found.summary
     assert found.gain is not None
     assert found.gain.is_bound
@@ -116,7 +116,7 @@ def test_equal_work_on_shared_cpus_stays_quiet(seed: int, clocks: bool) -> None:
     found = analyze_trace(recorded(lives, clocks=clocks)).findings["transient_imbalance"]
     assert not found.status.is_fault
     assert found.gain is None
-    assert found.title != "The ranks do unequal amounts of work in each step"
+    assert found.title != "Equal in total, the ranks' work is uneven in each step"
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.15])
