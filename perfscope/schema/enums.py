@@ -252,7 +252,7 @@ class Activity(Named):
         "input is decoded, parsed, sorted and put together for the work that follows",
     )
     TEXT = "text", "Processing text", "strings, dates and records are searched, parsed and joined"
-    UNPACKING = "unpacking", "Unpacking data", "compressed data are unpacked"
+    UNPACKING = "unpacking", "Decompressing data", "compressed data are decompressed"
     COMPRESSION = "compression", "Compressing data", "data are compressed"
     HASHING = "hashing", "Computing checksums", "checksums and hashes of bytes"
     FILES = "files", "Reading and writing files", "files are opened, read, written and listed"
@@ -283,7 +283,7 @@ class Activity(Named):
     COMPILING = "compiling", "Compiling code", "tracing, generating and compiling code"
     IMPORTING = "importing", "Loading modules", "finding and loading modules"
     LOGGING = "logging", "Writing logs and output", "log records, progress bars, printed lines"
-    DEBUGGING = "debugging", "Work for debugging", "tracebacks, debuggers and traces of allocations"
+    DEBUGGING = "debugging", "Debugging overhead", "tracebacks, debuggers and traces of allocations"
     INTERPRETER = (
         "interpreter",
         "Python code outside numeric libraries",
@@ -338,7 +338,7 @@ class LossKind(Named):
         "In training work: the kernel got memory ready that was touched for the first time.",
     )
     REPEATED_WORK = "repeated_work", "Repeated work", "From operands that were the same each time."
-    SLOW_OPERANDS = "slow_operands", "Slow operands", "Kinds that CPUs handle slowly, at most."
+    SLOW_OPERANDS = "slow_operands", "Slow data types", "What CPUs handle slowly, at most."
     UNKNOWN = "unknown", "Not known", "Time that no mark, call or sample accounts for."
     OUTSIDE = (
         "outside",

@@ -201,7 +201,7 @@ def _more(facts: ImbalanceFacts) -> str:
 
 SPLIT = (
     "Split the work{} across all ranks: give each rank part of the data, and combine the results "
-    "with one allreduce, or let each rank do all that it needs itself where that is little"
+    "with one allreduce, or, where the work is small, have every rank do all of it"
 )
 """What helps where one rank does for all what all could do; `{}` is where."""
 

@@ -240,7 +240,7 @@ def _instead_of_waiting(
         return (
             lock_holder.action(holder, frame)
             if holder
-            else f"Find what keeps {place} waiting, and hold it only where it is needed{saves}.",
+            else f"Find what keeps {place} waiting, and hold that only while it is needed{saves}.",
         )
     rarer = f"Run {place} every {RARER}nd time only{saves_rarer}."
     return (

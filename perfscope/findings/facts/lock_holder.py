@@ -95,8 +95,8 @@ def _held_by_thread(found: LockHolder, waiter: str) -> str:
     return (
         f"While {waiter or 'the main thread'} waits for the lock, {thread} of the same process is "
         f"in {within or where}, where it {does}{called}{through}, and leaves it as the wait ends: "
-        "it probably holds the lock. Take what it needs under the lock, release it, and do this "
-        "work after that."
+        "that thread probably holds the lock. Copy what this work needs under the lock, release "
+        "the lock, and then do the work."
     )
 
 
@@ -107,8 +107,8 @@ def _held_by_rank(found: LockHolder, waiter: str) -> str:
     begun = f", called in {within}" if within and within != where else ""
     return (
         f"While {waiter or 'rank ' + str(found.waiting_rank)} waits for the lock on the file, "
-        f"{who(found)} holds it{inside}{begun}. Move this work out of the lock, and hold it only "
-        "for the actual read or write."
+        f"{who(found)} holds it{inside}{begun}. Move this work out of the lock, and hold the "
+        "lock only for the actual read or write."
     )
 
 

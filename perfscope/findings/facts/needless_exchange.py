@@ -79,14 +79,14 @@ def _again(results: Results) -> Needless | None:
     if times < 2:
         return None
     return Needless(
-        title=f"Gradients are exchanged {times} times for each step of the optimizer",
+        title=f"Gradients are exchanged {times} times per optimizer step",
         share=1.0 - 1.0 / times,
         action=(
-            f"Exchange once: run {_all_but_one(times)} of the {times} backward passes before a "
-            "step of the optimizer, with their forward passes, inside `with model.no_sync():` of "
+            f"Exchange once: run {_all_but_one(times)} of the {times} backward passes before an "
+            "optimizer step, with their forward passes, inside `with model.no_sync():` of "
             "DistributedDataParallel. The result stays the same, as gradients add up."
         ),
-        evidence=Evidence("Exchanges before each step of the optimizer", times, "", "1"),
+        evidence=Evidence("Exchanges per optimizer step", times, "", "1"),
         is_counted=True,
     )
 

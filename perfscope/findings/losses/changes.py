@@ -6,38 +6,38 @@ from perfscope.trace.operations import OperationClass
 
 CHANGES: dict[Activity, str] = {
     Activity.DATA_PREPARATION: (
-        "What is known before the first step can be prepared ahead of time, and the rest in other "
-        "processes alongside this one, as far as CPUs are free for them. Keep numbers in arrays "
-        "instead of lists."
+        "Prepare what is known before the first step ahead of time, and the rest in worker "
+        "processes, as far as CPUs are free for them. Keep numbers in arrays instead of lists."
     ),
     Activity.TEXT: (
-        "Do less for each piece of text{}: simpler patterns, compiled once, and results that are "
-        "kept instead of parsed again."
+        "Do less work per piece of text{}: use simpler patterns, compile them once, and cache "
+        "results instead of parsing the same text again."
     ),
     Activity.UNPACKING: (
-        "Unpack each piece once, and keep it in memory or in a file without compression; or have "
-        "a thread unpack the next piece{} while the run goes on."
+        "Decompress each piece once, and keep the result in memory or in an uncompressed file; or "
+        "have a background thread decompress the next piece{}."
     ),
     Activity.COMPRESSION: (
-        "Write without compression, at a cheaper level, or from a thread{} while the run goes on."
+        "Write without compression, at a cheaper level, or from a background thread{}."
     ),
     Activity.HASHING: (
-        "Compute checksums only where something compares them, once for what stays the same."
+        "Compute checksums only where something compares them, and only once for data that do not "
+        "change."
     ),
     Activity.FILES: (
-        "Keep files open, and read what is needed in large blocks before the first step or in a "
-        "loader process; write less often, and from one rank."
+        "Keep files open, and read in large blocks before the first step or in a loader process; "
+        "write less often, and from one rank."
     ),
     Activity.NETWORK: (
         "Fetch what is needed before the first step, and send results in the background."
     ),
     Activity.SLEEP: (
-        "Leave the sleep out; where it waits for something, wait for that event itself instead of "
-        "a fixed time."
+        "Remove the sleep; if the program sleeps to wait for an event, wait for that event instead "
+        "of a fixed time."
     ),
     Activity.SUBPROCESS: (
-        "Where processes are started again and again, start them once and reuse them, or call a "
-        "function instead; where they are waited for, do other work meanwhile."
+        "If processes are started repeatedly, start them once and reuse them, or call a function "
+        "instead; while the program waits for them, do other work."
     ),
     Activity.GARBAGE_COLLECTION: (
         "Leave garbage collection to Python, or collect once per epoch; gc.freeze() after set-up "
@@ -49,8 +49,8 @@ CHANGES: dict[Activity, str] = {
         "objects; save in a binary format."
     ),
     Activity.COMPILING: (
-        "Compile once: keep shapes and types of arguments the same, define functions once, and "
-        "give eval() and exec() what compile() made of the text before the loop."
+        "Compile once: keep the shapes and types of arguments constant, define functions once, and "
+        "pass eval() and exec() code that was compiled before the loop (`compile()`)."
     ),
     Activity.IMPORTING: (
         "Import at the start of the program; keep the environment on a local disk."
@@ -63,26 +63,28 @@ CHANGES: dict[Activity, str] = {
         "Switch off what only debugging needs: torch.autograd.set_detect_anomaly, tracemalloc, "
         "sys.settrace, checks that format a traceback each time."
     ),
-    Activity.INTERPRETER: "Do loops over numbers{} with array operations, or run it less often.",
+    Activity.INTERPRETER: (
+        "Replace loops over numbers{} with array operations, or run this code less often."
+    ),
 }
 """By activity: what to change; `{}` is where."""
 
 ONE_LINE = (
-    "All of it is in one line, and no loop over others was seen{}: where the line itself goes "
-    "through elements, replace that with whole-array operations, or run it less often."
+    "All of this time is in one line, and no loop over other lines was seen{}: if that line goes "
+    "through elements, replace it with whole-array operations, or run it less often."
 )
 """The same of Python code where samples show a single line, which may be no loop."""
 
 IN_LIBRARY = (
-    "Call it less often, with more data at a time, and do once, before the loop, what stays the "
-    "same from call to call."
+    "Make fewer of these calls, with more data at a time, and move what does not change from call "
+    "to call out of the loop."
 )
 """The same where a function of a library is what takes the time."""
 
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
         "{ranks} {work} longer in each step{at}, and {rest} {wait}",
-        "Balance the work, and look at what is done more there than on the other ranks.",
+        "Balance the work: look at what the late rank does that the other ranks do not.",
     ),
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, {rest} {wait}",
@@ -103,38 +105,38 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.ALTERNATING: (
         "In turn, each rank works longer in steps of its own{at}, and {rest} {wait}",
         (
-            "Do this work on all ranks in the same step, so that nobody waits for it, or deal out "
-            "each part of it to all ranks."
+            "Do this work on all ranks in the same step, so that nobody waits for one rank, or "
+            "split each part of it over all ranks."
         ),
     ),
     LossPattern.CHAINED: (
         "In each step {ranks} {work}{at} while {rest} {wait} for the result",
         (
-            "Deal this work out over all ranks, as a collective such as Allreduce does with sums, "
-            "or let the others do what does not need its result meanwhile."
+            "Split this work over all ranks, as a collective such as Allreduce does with sums, or "
+            "let the other ranks do what does not need the result meanwhile."
         ),
     ),
     LossPattern.BURSTS: (
         "{each} works much longer in a few steps{at}, and {rest} {wait}",
         (
-            "Look at what is done in these steps alone: do it more rarely, on all ranks at once, "
-            "or in the background."
+            "Look at what is done only in these steps: do that work less often, on all ranks at "
+            "once, or in the background."
         ),
     ),
     LossPattern.WINDOW: (
         "{each} is slower for a part of the run{at}, and {rest} {wait}",
         (
-            "Look at what it does more of then: work over all that was kept so far grows, and data "
-            "differ. Other programs on the node and clocks can slow it down as well."
+            "Look at what the slow rank does more of in that part: work over everything kept so "
+            "far grows, and data differ. Other programs on the node and clocks can slow it, too."
         ),
     ),
     LossPattern.SHIFTING: (
         "Work shifts to {ranks} during the run{at}, and {rest} {wait}",
-        f"{DIVIDE_ANEW}: the others do less then.",
+        f"{DIVIDE_ANEW}: the other ranks have less work then.",
     ),
     LossPattern.ONCE: (
         "{each} works longer once{at}, and {rest} {wait}",
-        "Do it on all ranks at once, or while the others work.",
+        "Do this work on all ranks at once, or while the other ranks work.",
     ),
     LossPattern.SYSTEM: (
         "{each} works longer while no CPU is free for it{at}, and {rest} {wait}",
@@ -148,7 +150,7 @@ OF_CALLS: dict[OperationClass, tuple[str, str]] = {
         "One-sided communication",
         (
             "Issue all gets and puts of a step before one flush or unlock, instead of completing "
-            "each of them; fetch neighboring data by one call, or with a derived datatype. "
+            "each of them; fetch neighboring data with one call or a derived datatype. "
             "Fences and other calls that synchronize also wait for late ranks, which the recording "
             "does not tell apart: check that the ranks work equally long before them."
         ),
@@ -169,6 +171,6 @@ WINDOWS_ACTION = (
 """The same of the one-sided calls that make or free what the others work on."""
 
 TRANSFER_ACTION = (
-    "Send less and less often: fuse small messages, use a smaller number type, overlap transfer "
-    "with work, and check that the fastest transport is used."
+    "Send less data, less often: fuse small messages, use a smaller data type, overlap transfers "
+    "with computation, and check that the fastest transport is used."
 )

@@ -5,12 +5,15 @@ from perfscope.losses.entry import Entry
 from perfscope.schema.enums import AwaitedThing
 
 ALONE = {
-    AwaitedThing.LOCK: "Find the code that holds it, and hold it only where it is needed",
+    AwaitedThing.LOCK: (
+        "Find the code that holds the lock, and hold the lock only while touching shared data"
+    ),
     AwaitedThing.FILE_LOCK: (
-        "Find the code that holds it, and hold it only for the actual read or write"
+        "Find the code that holds the lock, and hold the lock only for the actual read or write"
     ),
     AwaitedThing.QUEUE: (
-        "Fill it ahead of time, or by more threads or processes, as far as CPUs are free for them"
+        "Fill the queue ahead of time, or with more threads or processes, as far as CPUs are free "
+        "for them"
     ),
 }
 """By what is waited for: what to change."""
@@ -26,5 +29,5 @@ def unseen(entry: Entry) -> str:
     """Who waits for what, and what to change."""
     kind = entry.waited_for or AwaitedThing.UNKNOWN
     at = place(entry.frame) or "The main thread"
-    change = ALONE.get(kind, "Wait there only when there is nothing else to do")
+    change = ALONE.get(kind, "Wait only when there is nothing else to do")
     return f"{at} waits for {kind.label}. {change}."

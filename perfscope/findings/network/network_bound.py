@@ -328,7 +328,7 @@ def _often(results: Results) -> str:
     if exchange is not None and exchange.per_update:
         times = round(exchange.per_update)
         often = "once" if times == 1 else f"{times} times"
-        return f"now {often} for each step of the optimizer"
+        return f"now {often} per optimizer step"
     return f"a step takes {format_seconds(step_s)} now" if told_steps(results) and step_s else ""
 
 

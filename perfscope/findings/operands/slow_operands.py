@@ -61,22 +61,22 @@ CAUSES = (
     Cause(
         slow_operands.of_odd_precision,
         "computes in {1} on the CPU, with `{0}`",
-        "CPUs have no arithmetic of this precision that libraries use, and BLAS has no products "
-        "of it: each operation converts its values, or computes them one by one",
-        "Keep it in single or double precision while computing; convert only what is stored.",
+        "Numeric libraries have no CPU arithmetic in this precision, and BLAS no products: each "
+        "operation converts its values, or computes them one by one",
+        "Keep `{0}` in single or double precision while computing; convert only what is stored.",
     ),
     Cause(
         slow_operands.of_objects,
         "takes Python objects one by one from the array `{0}`",
         "The array holds Python objects: an operation on it calls one for each of its elements",
-        "Where they are numbers, make it an array of numbers (`np.asarray(x, dtype=float)`), with "
-        "rows of one length each. Where they are texts and each call takes them again, turn them "
-        "into numbers once.",
+        "If they are numbers, make `{0}` an array of numbers (`np.asarray(x, dtype=float)`), with "
+        "rows of equal length. If they are strings and each call goes through them again, turn "
+        "them into numbers once.",
     ),
     Cause(
         slow_operands.of_zeros,
-        "computes with an array of mostly zeros, `{0}`",
-        "Nearly all of its values are zero, and each of them is read and multiplied all the same",
+        "computes with a mostly-zero array, `{0}`",
+        "Nearly all of its values are zero, and each is still read and multiplied",
         "Keep only what is not zero: a sparse matrix (`scipy.sparse.csr_matrix({0})`), or indices "
         "and values. Where each row holds a single one, index the rows instead of multiplying.",
         "Keep only what is not zero: `{0}.to_sparse_csr()` once, or indices and values. Where each "
@@ -85,18 +85,18 @@ CAUSES = (
     Cause(
         slow_operands.across,
         "reads across the memory layout of `{0}`",
-        "Neighboring values lie a cache line or more apart: for each value a whole line is fetched",
+        "Neighboring values lie a cache line or more apart: each value fetches a whole line",
         "Store the array in the order in which it is read (`np.ascontiguousarray(x.T)` once), or "
         "compute all its columns at once.",
     ),
     Cause(
         slow_operands.picked_across,
         "picks rows across the memory layout of `{0}`",
-        "The values of a row lie a cache line or more apart: for each value that is picked a whole "
-        "line is fetched, of a row in one piece one for several values",
-        "Store it row by row once, before the loop: `{0} = np.ascontiguousarray({0})`. What "
+        "The values of a row lie a cache line or more apart: each value that is picked fetches a "
+        "whole line, where a contiguous row needs one line for several values",
+        "Store `{0}` row by row once, before the loop: `{0} = np.ascontiguousarray({0})`. What "
         "`DataFrame.to_numpy()` returns may lie column by column, as a transposed array does.",
-        "Store it row by row once, before the loop: `{0} = {0}.contiguous()` of a tensor, "
+        "Store `{0}` row by row once, before the loop: `{0} = {0}.contiguous()` of a tensor, "
         "`np.ascontiguousarray({0})` of an array. What `DataFrame.to_numpy()` returns may lie "
         "column by column, as a transposed array or tensor does.",
     ),

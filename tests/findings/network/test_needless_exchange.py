@@ -46,13 +46,13 @@ def test_four_exchanges_before_the_optimizer_steps_are_three_too_many() -> None:
     assert found is not None
     assert found.per_update == 4
     finding = case.findings["exposed_exchange"]
-    assert finding.title == "Gradients are exchanged 4 times for each step of the optimizer"
+    assert finding.title == "Gradients are exchanged 4 times per optimizer step"
     assert NO_SYNC in finding.actions[0]
     assert "the first 3 of the 4 backward passes" in finding.actions[0]
     assert finding.recommended is not None
     assert finding.recommended.seconds == pytest.approx(STEPS * 0.06, rel=0.02)
     rarer = case.findings["network_bound"].actions[-1]
-    assert "now 4 times for each step of the optimizer" in rarer
+    assert "now 4 times per optimizer step" in rarer
 
 
 def without_cpus(trace: Trace) -> Trace:

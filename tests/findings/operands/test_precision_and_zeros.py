@@ -28,10 +28,7 @@ def test_tables_of_zeros(changes: dict[str, Any], part: float) -> None:
     assert ("slow_operands" in found) == (part > 0.0)
     if part:
         finding = found["slow_operands"]
-        assert (
-            finding.title
-            == "whiten() (train.py:20) computes with an array of mostly zeros, `links`"
-        )
+        assert finding.title == "whiten() (train.py:20) computes with a mostly-zero array, `links`"
         assert finding.gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.05)
         assert "csr_matrix(links)" in finding.actions[0]
 
