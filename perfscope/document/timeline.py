@@ -47,7 +47,8 @@ def timeline(results: Results, lost: Mapping[Account, Sequence[LostInAccount]]) 
     `lost` is what `breakdown.lost_in_accounts` tells.
     """
     found, ranks = results.zoom, results.trace.ranks
-    causes = _causes(lost)
+    every = _causes(lost)
+    causes = every[: len(OF_CAUSES)]
     told = [Told(account, None if one.is_small else one.cause) for account, one in causes]
     return Timeline(
         reason=None if found else "no rank left a recording of its time",
@@ -67,6 +68,7 @@ def timeline(results: Results, lost: Mapping[Account, Sequence[LostInAccount]]) 
             for level in loss_levels(results, told)
         ),
         steps=_steps(results),
+        causes_left_out=len(every) - len(causes),
         behind=_behind(results, results.spots) if results.spots else None,
     )
 
@@ -78,7 +80,7 @@ def _causes(
     found = {
         (account, one.cause): (account, one) for account, inside in lost.items() for one in inside
     }
-    return [*found.values()][: len(OF_CAUSES)]
+    return [*found.values()]
 
 
 def _accounts(causes: Sequence[tuple[Account, LostInAccount]]) -> tuple[TimelineAccount, ...]:

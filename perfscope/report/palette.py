@@ -34,10 +34,13 @@ _MARKS = (
 )
 _CAUSES = tuple(one.value for kind in (LossKind, Activity) for one in kind)
 LOST_FILLS = {
-    cause: Fill(f"lost-{cause}", _SHADES[place // len(_MARKS)], *_MARKS[place % len(_MARKS)])
+    cause: Fill(f"lost-{cause}", _SHADES[place % len(_SHADES)], *_MARKS[place // len(_SHADES)])
     for place, cause in enumerate((*dict.fromkeys(_CAUSES), SMALLER_CAUSE))
 }
-"""What shows a loss, by its cause: the same on every page, and of no two causes the same."""
+"""What shows a loss, by its cause: the same on every page, and of no two causes the same.
+
+Those of a kind stand together: of neighbors, the colors differ in lightness.
+"""
 
 
 def lost_rules() -> str:

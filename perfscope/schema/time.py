@@ -188,6 +188,7 @@ class Timeline:
     # coarsest first, each 8 times finer than the one before it, fewer for short runs and many ranks
     levels: tuple[TimelineLevel, ...]
     steps: tuple[tuple[int, float], ...] = ()
+    causes_left_out: int = 0  # of losses, the number of those without a letter
     # what the bins of one level consist of for the most part; null where every level has more than
     # 16,384 bins in all
     behind: TimelineSpots | None = None

@@ -1,7 +1,7 @@
 """The palette: readable on its background and told apart by people who see fewer colors."""
 
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +121,18 @@ def test_every_role_of_a_drawing_has_its_class() -> None:
     assert set(PHASE_ROLES) - PATTERNED == {"phase-1"}  # the others carry a pattern
     for role in PATTERNED:
         assert f"url(#p-{role})" in CSS, role
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_neighboring_losses_differ_in_lightness(theme: str) -> None:
+    palette = palettes()[theme]
+    fills = list(LOST_FILLS.values())
+    shades = sorted({one.shade for one in fills})
+    for a, b in combinations(shades, 2):
+        assert contrast(palette[a], palette[b]) >= 1.4, (a, b)
+    for shade in shades:
+        assert contrast(palette[shade], palette["card"]) >= 3.0, shade
+    assert all(a.shade != b.shade for a, b in pairwise(fills))
 
 
 def test_no_two_causes_look_alike() -> None:

@@ -105,6 +105,30 @@ def test_shows_accounts_that_are_used_and_no_others() -> None:
     assert "the rank's process was not running" in found
 
 
+def test_a_look_stands_in_the_legend_once() -> None:
+    document = two_ranks_evaluation()
+    accounts = document["timeline"]["accounts"]
+    for account, label in zip(accounts, ("Training work", "Computation"), strict=False):
+        account |= {"cause": "cpu_wait", "label": f"{label}: waiting for a CPU"}
+    found = shown(document, "timeline")
+    assert "Training work, computation: waiting for a CPU" in found
+    legend = found[found.index('class="legend"') : found.index("timeline-picture")]
+    assert legend.count("f-lost-cpu_wait") == 1
+
+
+def test_causes_without_a_color_are_counted() -> None:
+    document = two_ranks_evaluation()
+    assert "of their own here" not in shown(document, "timeline")
+    document["timeline"]["causes_left_out"] = 4
+    assert "4 more causes of lost time have no colors" in shown(document, "timeline")
+
+
+def test_what_is_drawn_in_shares_is_the_pages_data() -> None:
+    data = given(two_ranks_evaluation())
+    assert data["is_stacked"] is True
+    assert sorted(data["stacked"]) == list(range(len(data["accounts"])))
+
+
 def test_many_ranks_are_said_to_be_a_choice() -> None:
     assert "64 of 1,000 ranks are shown" in part(sample_page("thousand_ranks"), "timeline")
     assert "ranks are shown" not in shown(two_ranks_evaluation(), "timeline")

@@ -4,7 +4,7 @@
   "use strict";
   const LEAST_BINS = 16; // of the finest level, in the narrowest window
   const WIDEST_BIN = 8; // pixels; wider bins are drawn from a finer level
-  const COLUMN = 4, LEAST_IN_COLUMN = 8, LEAST_PITCH = 20; // pixels, bins and pixels: where a column shows shares
+  const COLUMN = 4, LEAST_IN_COLUMN = 8; // pixels and bins: where a column shows shares
   const LEAST_PATTERN = 4; // pixels; narrower pieces have no room for a pattern
   const { NOBODY } = timelineWords;
   const STEP_ROOM = 64, LEAST_STEP = 5; // pixels: of a step's label, and between two marks
@@ -64,7 +64,7 @@
   const isWhole = () => document.readyState !== "loading"; // the finer levels are there
   const level = () => isWhole()
     ? levels.find(one => one.bin * scale() <= WIDEST_BIN) ?? finest : levels[0];
-  const isShared = () => isWhole() && pitch >= LEAST_PITCH && COLUMN / scale() >= LEAST_IN_COLUMN * finest.bin;
+  const isShared = () => isWhole() && data.is_stacked && COLUMN / scale() >= LEAST_IN_COLUMN * finest.bin;
 
   // ---- what to show
 

@@ -46,11 +46,6 @@ const timelinePaint = (data, bar, ratio) => {
     return new Uint32Array(surface.getImageData(0, 0, bar.width, bar.height).data.buffer);
   }
 
-  // Losses are on top, below them communication: what is left of a column's height was of use.
-  const kind = ({ role }) => (role.startsWith("lost") ? 2 : role.startsWith("communication") ? 1 : 0);
-  const stacked = data.accounts.map((_, place) => place)
-    .sort((a, b) => kind(data.accounts[a]) - kind(data.accounts[b]) || a - b);
-
   // A bar in columns of so many pixels, each color as high as its share of the bins there, from the
   // bottom up; `place` tells the bin at a pixel.
   function shares(pixels, own, place, wide) {
@@ -61,7 +56,7 @@ const timelinePaint = (data, bar, ratio) => {
       counts.fill(0);
       for (let at = first; at < last; at += 1) counts[own[at]] += 1;
       let below = 0;
-      for (const account of stacked) {
+      for (const account of data.stacked) {
         if (!counts[account]) continue;
         const bottom = Math.round(bar.height * (1 - below / (last - first)));
         below += counts[account];

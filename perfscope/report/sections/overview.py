@@ -24,6 +24,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
+from perfscope.schema.enums import Confidence
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
@@ -32,6 +33,12 @@ from perfscope.units import counted
 
 UNKNOWN_SIZE = "unknown_size"
 """What damage is called where nobody knows how many ranks the job had (analysis.json)."""
+
+CONFIRM = "Confirm the cause first: try the next step in a short run."
+RECORD_AGAIN = "Record a longer run before you change anything."
+FIX = "Fix this now; there is no need to record again first."
+FIX_ON_BUSY = "Fix this now: a busy host changes how much is saved, not the cause."
+"""What to do first, by how sure the finding is."""
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 KEYED_FROM = 0.02  # and one narrower than this none for its letter
@@ -103,10 +110,19 @@ def how_sure(result: Analysis) -> str:
     first = named[0][0]
     told = sureness(first, "the finding" if blocks == 1 else "the first finding")
     saving = first.first_action
-    if saving and saving.counts and not saving.counts_more:
-        # with how much of that load it would be more is told with the finding: here is one saving
-        return f"{told} The saving assumes an idle host."
-    return told
+    is_loaded = bool(saving and saving.counts and not saving.counts_more)
+    # with how much of that load it would be more is told with the finding: here is one saving
+    of_idle = "The saving assumes an idle host." if is_loaded else ""
+    return " ".join(one for one in (told, of_idle, _advice(first, is_loaded=is_loaded)) if one)
+
+
+def _advice(first: FindingRow, *, is_loaded: bool) -> str:
+    """Whether to change the program now or to record it again first."""
+    if not first.status.is_fault or first.first_action is None:
+        return ""
+    if first.confidence is Confidence.LOW:
+        return CONFIRM if first.is_inferred else RECORD_AGAIN
+    return FIX_ON_BUSY if is_loaded else FIX
 
 
 def _facts(result: Analysis) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.sections.causes import phase_labels
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import shortened
-from perfscope.report.timeline import Axis, Row, timeline_picture
+from perfscope.report.timeline import Axis, Row, stacked, timeline_picture
 from perfscope.report.views import Shown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Place
@@ -27,6 +27,7 @@ from perfscope.schema.time import (
     TimelineSpot,
     TimelineSpots,
 )
+from perfscope.units import inside
 
 NOBODY = "."
 LETTER = re.compile("[a-zA-Z]")
@@ -57,8 +58,10 @@ def _context(result: Analysis) -> Context:
         "chart": timeline_picture(
             "What each rank did over time", drawn, levels[0].bin_s, axis, accounts
         ),
-        "used": [accounts[letter] for letter in accounts if _is_used(levels, letter)],
+        "used": _legend([accounts[letter] for letter in accounts if _is_used(levels, letter)]),
         "is_stacked": len(ranks) <= MOST_STACKED,
+        "is_drawn_stacked": len(ranks) <= MOST_HIGH_ROWS,
+        "causes_left_out": found.causes_left_out,
         "is_held_up": any(_is_used(levels, one) for one in _held_up(found)),
         "has_gaps": _is_used(levels, NOBODY),
         "finest": seconds(levels[-1].bin_s),
@@ -83,6 +86,23 @@ def _accounts(found: Timeline) -> dict[str, Shown]:
         for one in found.accounts
         if LETTER.fullmatch(one.letter)
     }
+
+
+def _legend(used: Sequence[Shown]) -> list[Shown]:
+    """What is used, each look once: a loss looks alike in all accounts that it is in."""
+    labels: dict[str, list[str]] = {}
+    for one in used:
+        labels.setdefault(one.role, []).append(one.label)
+    return [Shown(role, _together(told)) for role, told in labels.items()]
+
+
+def _together(labels: Sequence[str]) -> str:
+    """`Training work, computation: waiting for a CPU` of two labels that end alike."""
+    parts = [label.partition(": ") for label in dict.fromkeys(labels)]
+    first, _, what = parts[0]
+    if len(parts) == 1 or not what or any(one[2] != what for one in parts):
+        return ", ".join(dict.fromkeys(labels))
+    return f"{', '.join([first, *(inside(one[0]) for one in parts[1:])])}: {what}"
 
 
 def _drawn(
@@ -214,6 +234,8 @@ def _data(
                 }
                 for letter, shown in accounts.items()
             ],
+            "stacked": [[*accounts].index(letter) for letter in stacked(accounts)],
+            "is_stacked": len(ranks) <= MOST_STACKED,
             "rows": [{"name": name, "label": label} for name, label in ranks],
             "steps": [(number, start_s - axis.start_s) for number, start_s in steps],
             "behind": behind,
