@@ -353,9 +353,9 @@ DIAGNOSIS = Diagnosis(
     id="frequent_evaluation",
     title="All ranks evaluate or print too often",
     description=(
-        "Looks for evaluation, prediction and progress output (computing and printing a loss, an "
-        "error, statistics) that ranks do again and again between training steps, and replays the "
-        "run as if it were done every k-th time only."
+        "Looks for evaluation, prediction and progress output (computing and printing a loss, "
+        "an error, statistics) that ranks repeat between training steps, and replays the run "
+        "as if it happened only every k-th time."
     ),
     judge=judge,
     passed=PASSED,

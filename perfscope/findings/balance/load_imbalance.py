@@ -210,11 +210,11 @@ DIAGNOSIS = Diagnosis(
     id="load_imbalance",
     title="Some ranks work longer than others",
     description=(
-        "Compares the work of the ranks between collectives; what one rank does alone, set-up and "
-        "waiting for input are set aside. Always the same ranks work longer, and nothing shows "
-        "that they only take longer for the same work (that is a straggler). Replays the run with "
-        "equally much work for all, or with the late ranks as fast as the others; step times keep "
-        "the spread that they have."
+        "Compares the ranks' work between collectives; what one rank does alone, set-up and "
+        "waiting for input are left out. The same ranks always work longer, and nothing shows "
+        "that they are merely slower at the same work (that would be a straggler). Replays the "
+        "run with equal work for all, or with the late ranks as fast as the others; the spread "
+        "of step times is kept."
     ),
     judge=judge,
     needs=(unable,),

@@ -161,10 +161,10 @@ DIAGNOSIS = Diagnosis(
     id="straggler",
     title="A rank keeps the others waiting by being slow",
     description=(
-        "Looks for ranks that come last to the collectives again and again although they have no "
-        "more to do: slower in everything alike, slower in one phase for as many samples, or all "
-        "ranks of one host and no others. Replays the run with them as fast as the others; step "
-        "times keep the spread that they have."
+        "Looks for ranks that repeatedly arrive last at collectives although they have no more "
+        "work: slower in everything, slower in one phase for the same number of samples, or "
+        "all ranks of one host and no others. Replays the run with them as fast as the others; "
+        "the spread of step times is kept."
     ),
     judge=judge,
     needs=(unable,),

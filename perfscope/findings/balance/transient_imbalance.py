@@ -223,13 +223,13 @@ DIAGNOSIS = Diagnosis(
     id="transient_imbalance",
     title=TITLE,
     description=(
-        "Added up the ranks work equally long, and yet they wait, as in each step another one "
-        "works longer (a good load balance and a low serialization efficiency). Where that is "
-        "their own work, and no waiting for CPUs, replays the run with each segment's work dealt "
-        "out equally and without that waiting: a bound. Else replays it "
-        "with work that is far beyond the usual taking the usual time; where step times just "
-        "vary, or who is late is so for several steps on end, only a bound is known, and it is "
-        "reported (info) and not warned of until it is large."
+        "In total the ranks work equally long, and yet they wait, because in each step a "
+        "different one works longer (a good load balance and a low serialization efficiency). "
+        "If that is the ranks' own work and not waiting for CPUs, replays the run with each "
+        "segment's work split equally and without that waiting: a bound. Otherwise replays it "
+        "with work far beyond the usual taking the usual time; if step times merely vary, or "
+        "the same rank is late for several steps in a row, only a bound is known: it is "
+        "reported (info), and becomes a warning only when it is large."
     ),
     judge=judge,
     needs=(unable,),

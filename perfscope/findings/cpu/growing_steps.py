@@ -324,11 +324,12 @@ DIAGNOSIS = Diagnosis(
     id="growing_steps",
     title="Steps take longer the longer the run lasts",
     description=(
-        "Compares the median step of each quarter of the run, and, where that says nothing or "
-        "ranks wait for CPUs, what each function needs without that. What rises little by "
-        "little and falls in no quarter, by more than chance and than all other work, grows: a "
-        "list that is searched, a history that is summed up anew, a log that is written again. A "
-        "step from which all are longer at the same calls is told as well."
+        "Compares the median step of each quarter of the run and, if that is inconclusive or "
+        "ranks wait for CPUs, what each function needs apart from that waiting. What rises "
+        "gradually and falls in no quarter, by more than chance and more than all other work, "
+        "is growth: a list that is searched, a history that is summed again each time, a log "
+        "that is rewritten. A step after which all steps take longer at the same calls is "
+        "reported as well."
     ),
     judge=judge,
     applies=is_sampled,

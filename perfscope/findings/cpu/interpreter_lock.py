@@ -41,7 +41,7 @@ def judge(run: Facts) -> Outcome:
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     if not status.is_fault:
         return passed(
-            f"The main thread waited for it for {format_seconds(bound_s)} at most.",
+            f"The main thread waited for the GIL for {format_seconds(bound_s)} at most.",
             Confidence.MEDIUM,
         )
     worst = max(waits, key=lambda one: one.lost_s)
@@ -145,12 +145,12 @@ def _actions(worst: LockWait) -> tuple[str, ...]:
     return (
         (
             f"Move {where} to a process of its own (multiprocessing, concurrent.futures."
-            "ProcessPoolExecutor), or into a library that gives the lock back while it computes. "
-            "Where it waits for something there, have it block (queue.get, Event.wait)."
+            "ProcessPoolExecutor), or into a library that releases the GIL while it computes. If "
+            "the thread waits for something, have it block (queue.get, Event.wait)."
         ),
         (
-            "Where it need not run all the time, let it do less: once every few steps, or after "
-            "the training."
+            "If the thread need not run all the time, run it once every few steps, or after the "
+            "training."
         ),
     )
 

@@ -50,7 +50,7 @@ TAKEN_OVER = OtherCause(
         "they are taken over from another process, and more workers would not help."
     ),
     action=(
-        "Make a batch cheaper to take over: few large tensors instead of many small ones, and no "
+        "Make batches cheaper to transfer: few large tensors instead of many small ones, and no "
         "Python objects beside them; on a GPU, pin_memory=True."
     ),
     overlaps=("load_imbalance", "idle_devices"),

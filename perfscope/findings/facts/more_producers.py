@@ -8,7 +8,7 @@ from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
 from perfscope.units import counted
 
-CHEAPER = "Make a batch cheaper: store the data decoded and scaled, and read it in large pieces."
+CHEAPER = "Make batches cheaper to load: store the data decoded and scaled, and read large pieces."
 
 
 def idle_cpus(results: Results, position: int) -> tuple[str, int | None]:

@@ -342,9 +342,9 @@ DIAGNOSIS = Diagnosis(
     id="data_stall",
     title="Ranks wait for their next batch",
     description=(
-        "Adds up the time that ranks spend getting their next batch (a queue, a DataLoader, a "
-        "function that loads batches, a marked phase) and replays the run as if every batch had "
-        "been there."
+        "Adds up the time that ranks spend getting their next batch (from a queue, a "
+        "DataLoader, a function that loads batches, or in a marked phase) and replays the run "
+        "as if every batch had been ready."
     ),
     judge=judge,
     passed=PASSED,

@@ -86,8 +86,8 @@ SETTINGS = (
         "a trace function",
         lambda rank: "trace_function" in rank.metadata,
         "Python calls a trace function at each line",
-        "A debugger or a measure of coverage looks at each line of Python that runs.",
-        "Run without it: coverage, pdb, sys.settrace.",
+        "A debugger or coverage tool is called for each line of Python that runs.",
+        "Run without the trace function: no coverage, pdb or sys.settrace.",
         Status.WARN,
     ),
     _Setting(
@@ -95,7 +95,7 @@ SETTINGS = (
         _of_device("CUDA_LAUNCH_BLOCKING"),
         "Each kernel is waited for (CUDA_LAUNCH_BLOCKING)",
         "With CUDA_LAUNCH_BLOCKING the host waits for each kernel before it launches the next one.",
-        "Take it out of the environment: `unset CUDA_LAUNCH_BLOCKING`.",
+        "Remove the variable from the environment: `unset CUDA_LAUNCH_BLOCKING`.",
         Status.WARN,
     ),
     _Setting(
@@ -103,7 +103,7 @@ SETTINGS = (
         _of_device("PYTORCH_NO_CUDA_MEMORY_CACHING"),
         "Memory of the device is allocated anew each time (PYTORCH_NO_CUDA_MEMORY_CACHING)",
         "Each tensor is allocated and freed by the driver, which waits for the device.",
-        "Take it out of the environment: `unset PYTORCH_NO_CUDA_MEMORY_CACHING`.",
+        "Remove the variable from the environment: `unset PYTORCH_NO_CUDA_MEMORY_CACHING`.",
         Status.WARN,
     ),
     _Setting(
@@ -111,21 +111,21 @@ SETTINGS = (
         _variable("TORCH_DISTRIBUTED_DEBUG", "detail"),
         "Each collective is checked (TORCH_DISTRIBUTED_DEBUG)",
         "Before each collective the ranks compare what they are about to do, over another channel.",
-        "Take it out of the environment: `unset TORCH_DISTRIBUTED_DEBUG`.",
+        "Remove the variable from the environment: `unset TORCH_DISTRIBUTED_DEBUG`.",
     ),
     _Setting(
         "PYTHONMALLOC",
         _variable("PYTHONMALLOC", "debug", "malloc_debug", "pymalloc_debug"),
         "Python's allocator checks each block (PYTHONMALLOC)",
         "Each block of memory is filled and checked.",
-        "Take it out of the environment: `unset PYTHONMALLOC`.",
+        "Remove the variable from the environment: `unset PYTHONMALLOC`.",
     ),
     _Setting(
         "PYTHONDEVMODE",
         _variable("PYTHONDEVMODE"),
         "Python runs in its development mode (PYTHONDEVMODE)",
         "Python's development mode checks memory and arguments.",
-        "Take it out of the environment: `unset PYTHONDEVMODE`.",
+        "Remove the variable from the environment: `unset PYTHONDEVMODE`.",
     ),
 )
 NOTED = (("keras", "run_eagerly"), ("torch", "anomaly_mode"), ("jax", "disable_jit"))
@@ -145,7 +145,7 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     found = [(one, ranks) for one in SETTINGS if (ranks := _with(results, one))]
     if not found:
-        return passed("No setting for debugging that makes training slow was seen.")
+        return passed("No debugging setting that slows training down was seen.")
     first, ranks = min(found, key=lambda pair: pair[0].status.order)
     share = _training_share(results)
     status = first.status if share >= thresholds.FAIL_SHARE else Status.INFO
@@ -178,17 +178,17 @@ def _training_share(results: Results) -> float:
 
 DIAGNOSIS = Diagnosis(
     id="debug_settings",
-    title="Settings for debugging are on",
+    title="Debugging settings are on",
     description=(
-        "Looks for what is there to find errors and makes training slow: steps that Keras, "
-        "TensorFlow or JAX are told not to compile, PyTorch's anomaly mode, a trace function of "
-        "Python, and variables of the environment that have each kernel waited for, each block of "
-        "memory checked or each collective compared."
+        "Looks for debugging settings that slow training down: steps that Keras, TensorFlow or "
+        "JAX were told not to compile, PyTorch's anomaly mode, a Python trace function, and "
+        "environment variables that make the host wait for each kernel, check each block of "
+        "memory or compare each collective."
     ),
     judge=judge,
     applies=is_known,
     intact=RANK_BY_RANK,
-    passed="No settings for debugging are on",
+    passed="No debugging settings are on",
     evidence="the settings, and the ranks that have them",
     gain_from="no seconds: what compiled steps would take is not known from a run without",
     counts_from=(

@@ -117,7 +117,7 @@ def test_more_workers_are_advised_where_cpus_idle(workers: int, busy: float, wor
     trace = training_run(Plan(steps=50, input_s=0.2), change=change)
     first = analyze_trace(trace).findings["data_stall"].actions[0]
     assert word in first
-    assert first.startswith("Make a batch cheaper") is ("would only share" in word)
+    assert first.startswith("Make batches cheaper") is ("would only share" in word)
 
 
 @pytest.mark.parametrize(("of_ten", "is_told"), [(10, True), (5, False), (0, False)])
