@@ -36,7 +36,7 @@ UNKNOWN_SIZE = "unknown_size"
 
 CONFIRM = "Confirm the cause first: try the next step in a short run."
 RECORD_AGAIN = "Record a longer run before you change anything."
-FIX = "Fix this now; there is no need to record again first."
+FIX = "Fix this now."
 FIX_ON_BUSY = "Fix this now: a busy host changes how much is saved, not the cause."
 """What to do first, by how sure the finding is."""
 
