@@ -328,3 +328,23 @@ def test_a_saving_on_a_shared_host_is_told_once_on_the_first_screen() -> None:
     row["first_action"]["bridge"] = "The rest of the 3.00 s, 1.00 s, is due to other load."
     told = shown(document, "findings").replace("\xa0", " ")
     assert told.count("The rest of the 3.00 s, 1.00 s") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts", "told"),
+    [
+        ({"confidence": "high"}, "", "Fix this now."),
+        ({"confidence": "medium"}, "does not count other load", "Fix this now: a busy host"),
+        ({"confidence": "low", "is_inferred": True}, "", "Confirm the cause first"),
+        ({"confidence": "low", "is_inferred": False}, "", "Record a longer run before"),
+    ],
+)
+def test_what_to_do_first_follows_from_how_sure_it_is(
+    changes: Json, counts: str, told: str
+) -> None:
+    document = two_ranks_evaluation()
+    row = leading(document, gain_s=2.0, **changes)
+    row["first_action"]["counts"] = counts
+    advice = ("Fix this now", "Confirm the cause first", "Record a longer run before")
+    assert told in words(document)
+    assert sum(one in words(document) for one in advice) == 1
