@@ -104,6 +104,6 @@ def refusals(asked: Mapping[int, Demand], *, cpus: int) -> dict[int, str]:
         if wanted.ranks * threads > cpus:
             found[number] = (
                 f"{counted(wanted.ranks, 'rank')} × {counted(threads, 'thread')} = "
-                f"{wanted.ranks * threads} on {counted(cpus, 'CPU')}"
+                f"{wanted.ranks * threads:,} on {counted(cpus, 'CPU')}"
             )
     return found

@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_not_run(
     assert "--oversubscribe runs them anyway" in capfd.readouterr().err
     first, second = study(place)["sweep"]["configurations"]
     assert (first["status"], second["status"]) == ("measured", "refused")
-    assert "1 rank × 100000 threads" in second["reason"]
+    assert "1 rank × 100,000 threads = 100,000 on" in second["reason"]
     # told so, it runs the rest
     assert main([*words, "--oversubscribe", "--", *job, "well"]) == ExitCode.OK
     assert [row["status"] for row in study(place)["sweep"]["configurations"]] == ["measured"] * 2
