@@ -1,6 +1,7 @@
 """The errors that a user is meant to read: what happened, why, and what to do, in three lines."""
 
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 
@@ -53,6 +54,15 @@ def _again(kind: type[PerfscopeError], values: dict[str, Any]) -> PerfscopeError
 
 class UnreadableInputError(PerfscopeError):
     """A file or directory is not what it should be: damaged, empty, or of another version."""
+
+
+def refused(path: Path, error: OSError) -> UnreadableInputError:
+    """What is raised for a file that the system does not let perfscope read."""
+    return UnreadableInputError(
+        f"Cannot read {path}.",
+        why=f"{error.strerror or error}.",
+        action="Make it readable for you, or give a copy.",
+    )
 
 
 class NothingYetError(UnreadableInputError):

@@ -24,7 +24,8 @@ def loops_around(trace: Trace) -> Ints:
     """
     found = np.full(len(trace.stacks), -1, np.int64)
     for number, loops in enumerate(nested_loops(trace)):
-        own = [place for place, frame in enumerate(trace.stacks[number]) if _is_own(trace, frame)]
+        stack = enumerate(trace.stacks[number])
+        own = [place for place, frame in stack if is_user_file(trace.frames[frame].file)]
         if own and len(own) == own[-1] - own[0] + 1:
             found[number] = len(loops)
     return found
@@ -46,10 +47,6 @@ def _around(loops: Iterable[Lines], line: int) -> list[Lines]:
         (lines for lines in loops if lines[0] <= line <= lines[1]),
         key=lambda lines: (lines[0], -lines[1]),
     )
-
-
-def _is_own(trace: Trace, frame: int) -> bool:
-    return is_user_file(trace.frames[frame].file)
 
 
 def depths(rank: Rank, around: Ints, token: Ints, enter: Times, leave: Times) -> Ints:

@@ -51,7 +51,8 @@ class Spots:
 
 def spots(prepared: Prepared, zoom: Zoom | None) -> Spots | None:
     """The spots of the rows of a zoom; None where no level is coarse enough."""
-    level = next((one for one in (zoom.levels if zoom else ())[::-1] if _fits(one)), None)
+    levels = zoom.levels[::-1] if zoom else ()
+    level = next((one for one in levels if one.cells.size <= MOST_CELLS), None)
     if zoom is None or level is None:
         return None
     rows = zip(zoom.rows, level.cells, strict=True)
@@ -67,10 +68,6 @@ def spots(prepared: Prepared, zoom: Zoom | None) -> Spots | None:
     for place, ((bins, _), part) in enumerate(zip(found, parts, strict=True)):
         cells[place, bins] = name[part]
     return Spots(level.bin_ns, tuple(_spot(keys[place]) for place in often), cells)
-
-
-def _fits(level: Level) -> bool:
-    return level.cells.size <= MOST_CELLS
 
 
 def _spot(key: Ints) -> Spot:

@@ -4,7 +4,7 @@ import numpy as np
 
 from perfscope.attribution.focus import Focus
 from perfscope.trace.damage import SPOILS_COMPARISON, UNKNOWN_SIZE, Damage
-from perfscope.trace.devices import DeviceActivity, DeviceKind
+from perfscope.trace.devices import DeviceKind
 from perfscope.trace.elsewhere import ask
 from perfscope.trace.model import Table, Trace
 
@@ -27,16 +27,15 @@ def unseen_devices(trace: Trace, focus: Focus) -> Damage | None:
     groups = [found for found in ask(_groups, activities, windows) if found is not None]
     if not groups:
         return None
-    count, largest = sum(map(_devices, activities)), max(members for members, _ in groups)
+    count, largest = (
+        sum(len(one.numbers) for one in activities),
+        max(members for members, _ in groups),
+    )
     if largest > count or (not largest and count == 1 and not is_told):
         return Damage(UNKNOWN_SIZE, NOT_GIVEN, SPOILS_COMPARISON)
     if is_told is not False or all(is_each for _, is_each in groups):
         return None
     return Damage(UNKNOWN_SIZE, NOT_TOLD, SPOILS_COMPARISON)
-
-
-def _devices(activity: DeviceActivity) -> int:
-    return len(activity.numbers)
 
 
 def _groups(rows: Table, window: tuple[int, int]) -> tuple[int, bool] | None:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perfscope import files
-from perfscope.errors import UnreadableInputError
+from perfscope.errors import UnreadableInputError, refused
 from perfscope.readers.encoding import in_utf8
 from perfscope.readers.lookalikes import LIST, LookAlike, by_ending, look_alike
 from perfscope.structures import dataclass
@@ -56,11 +56,7 @@ class Place:
         try:
             return files.head_of(self.path, HEAD_BYTES)
         except OSError as error:
-            raise UnreadableInputError(
-                f"Cannot read {self.path}.",
-                why=f"{error.strerror or error}.",
-                action="Make it readable for you, or give a copy.",
-            ) from error
+            raise refused(self.path, error) from error
 
     @property
     def is_compressed(self) -> bool:

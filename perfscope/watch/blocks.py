@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from perfscope.schema.common import Metric
 from perfscope.standstill.now import RankNow
 from perfscope.standstill.reasons import SILENT_S, named
 from perfscope.units import (
@@ -74,7 +73,7 @@ def _progress(picture: Picture) -> Block:
         ("load balance", picture.load_balance),
         ("communication efficiency", picture.communication_efficiency),
     ]
-    lines.append(", ".join(f"{name} {_ratio(metric)}" for name, metric in parts))
+    lines.append(", ".join(f"{name} {format_ratio(metric.value)}" for name, metric in parts))
     if reason := picture.parallel_efficiency.reason:
         lines.append(f"No efficiency: {reason}")
     return Block(f"Progress ({window})", lines)
@@ -177,7 +176,3 @@ def _gpus(picture: Picture) -> Block:
         for one in picture.gpus
     ]
     return Block("GPUs", heads=("host", "GPU", "idle", "memory", "used by"), rows=rows)
-
-
-def _ratio(metric: Metric) -> str:
-    return format_ratio(metric.value)

@@ -213,7 +213,8 @@ class Looker:
 
     def _look(self, variables: tuple[int, int]) -> None:
         rec = self._library
-        own = [one for one in rec.operand_places(_MOST_FRAMES) if _is_program(one[0])][:_MOST_OWN]
+        met = rec.operand_places(_MOST_FRAMES)
+        own = [one for one in met if files.is_program(one[0].co_filename)][:_MOST_OWN]
         sites = [site for site in (self._site(*place) for place in own) if site is not None]
         for number, site in enumerate(sites):
             site.visits += 1
@@ -359,10 +360,6 @@ def _constant(path: tuple[object, ...], answer: Any) -> int:
     if kind in _hashed:
         return told[0] or 1
     return identity if kind in _code_types or kind is type(None) else 0
-
-
-def _is_program(code: CodeType) -> bool:
-    return files.is_program(code.co_filename)
 
 
 def _of_line(code: CodeType, last: int) -> list[tuple[str, int]]:

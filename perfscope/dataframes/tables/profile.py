@@ -17,7 +17,7 @@ from perfscope.dataframes.columns import (
     text,
 )
 from perfscope.dataframes.source import Source
-from perfscope.matching.intervals import Times, union
+from perfscope.matching.intervals import union
 from perfscope.trace.framework_codes import tells_bytes
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import name_of
@@ -67,14 +67,11 @@ def _phases(source: Source, position: int) -> Iterator[_Row]:
     labels = np.concatenate([marked, label])
     for place in np.unique(labels).tolist():
         mine = labels == place
-        inclusive = _length(*union(starts[mine], ends[mine]))
+        first, last = union(starts[mine], ends[mine])
+        inclusive = int((last - first).sum())
         count = int(np.count_nonzero(mine))
         name = prepared.catalog.ids[place]
         yield ("phase", name, count, inclusive, int(exclusive[place]), -1, -1)
-
-
-def _length(starts: Times, ends: Times) -> int:
-    return int((ends - starts).sum())
 
 
 def _regions(source: Source, rank: Rank) -> Iterator[_Row]:

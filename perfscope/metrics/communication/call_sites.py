@@ -15,7 +15,7 @@ from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Function, Rank, Table, Trace
+from perfscope.trace.model import Frame, Function, Table, Trace
 
 MOST_PLACES = 3
 """That are named of what was lost, or waited for, in many."""
@@ -67,7 +67,7 @@ def call_sites(prepared: Prepared) -> CallSites:
     files: Counter[int] = Counter()
     stalls, trace = {}, prepared.trace
     for position, (rank, timeline) in enumerate(zip(trace.ranks, prepared.timelines, strict=True)):
-        rows = _rows(prepared, rank)
+        rows = prepared.focus.within(rank.main_stacks)
         if not len(rows):
             continue
         transfer.update(_inside(rows, timeline, *TRANSFER))
@@ -81,11 +81,6 @@ def call_sites(prepared: Prepared) -> CallSites:
         files=places(trace, prepared.labels, files),
         stalls=stalls,
     )
-
-
-def _rows(prepared: Prepared, rank: Rank) -> Table:
-    """Samples of the main thread in the focus."""
-    return prepared.focus.within(rank.main_stacks)
 
 
 def _inside(rows: Table, timeline: Timeline, *accounts: Account) -> list[int]:

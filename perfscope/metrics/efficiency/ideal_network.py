@@ -3,7 +3,6 @@
 import numpy as np
 
 from perfscope.arrays import Bools, Ints
-from perfscope.attribution.focus import Focus
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import MOST_AT_ONCE
 from perfscope.judging import NEGLIGIBLE
@@ -75,7 +74,7 @@ def _obstacle(prepared: Prepared, chosen: Ints) -> str | None:
         rows = np.flatnonzero(~covered[here] & (spent > 0))
         by_rank += np.bincount(pool.rank[here][rows], spent[rows], minlength=len(by_rank))
         counts += np.bincount(pool.op[here][rows], minlength=len(counts))
-    if by_rank.max(initial=0.0) <= NEGLIGIBLE * _shortest_ns(focus):
+    if by_rank.max(initial=0.0) <= NEGLIGIBLE * max(1, focus.length_ns):
         return None
     largest = np.argsort(-counts, kind="stable")[:3].tolist()
     names = ", ".join(f"{name_of(code)} ({int(counts[code])})" for code in largest if counts[code])
@@ -83,10 +82,6 @@ def _obstacle(prepared: Prepared, chosen: Ints) -> str | None:
         "needs the replay of operations that are not collectives over all ranks on their main "
         f"thread: {names}"
     )
-
-
-def _shortest_ns(focus: Focus) -> int:
-    return max(1, focus.length_ns)
 
 
 def _members(instances: Instances, chosen: Ints) -> Ints:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from perfscope.errors import UnreadableInputError
+from perfscope.errors import UnreadableInputError, refused
 from perfscope.files import open_input
 from perfscope.readers.detect import GZIP
 from perfscope.readers.encoding import in_utf8
@@ -66,11 +66,7 @@ def blocks(path: Path, tell: Callable[[str], None], growth: Growth = USUAL) -> I
             else:
                 yield from in_utf8(_chain(first, stored))
     except OSError as error:
-        raise UnreadableInputError(
-            f"Cannot read {path}.",
-            why=f"{error.strerror or error}.",
-            action="Make it readable for you, or give a copy.",
-        ) from error
+        raise refused(path, error) from error
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
 from perfscope.engine import engine
-from perfscope.errors import UnreadableInputError
+from perfscope.errors import UnreadableInputError, refused
 from perfscope.files import head_of, parse_json
 from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.blocks import Growth, as_text, blocks
@@ -239,11 +239,7 @@ def _decoded(path: Path, *, is_in_nanoseconds: bool = False) -> engine.KinetoFil
             action=ACTION,
         ) from error
     except OSError as error:
-        raise UnreadableInputError(
-            f"Cannot read {path}.",
-            why=f"{error.strerror or error}.",
-            action="Make it readable for you, or give a copy.",
-        ) from error
+        raise refused(path, error) from error
     return file
 
 
