@@ -27,7 +27,7 @@ SAME_FROM = 0.9
 
 
 BY_LOAD = "is due to other load on the host"
-BESIDE_OTHERS = "passes while other ranks are still at work"
+BESIDE_OTHERS = "passes while other ranks are still busy"
 """Why a change saves less than what it is about takes a rank."""
 
 LEAST_TOLD = 0.02

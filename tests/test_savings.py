@@ -51,7 +51,7 @@ def test_an_interval_without_width_is_not_told() -> None:
             "",
         ),
         (
-            "The rest of the 10.0 s per rank, 2.00 s, passes while other ranks are still at work",
+            "The rest of the 10.0 s per rank, 2.00 s, passes while other ranks are still busy",
             8.0,
             10.0,
             None,
@@ -60,7 +60,7 @@ def test_an_interval_without_width_is_not_told() -> None:
         (
             (
                 "The rest of the 10.0 s per rank: 3.00 s is due to other load on the host, 2.00 s "
-                "passes while other ranks are still at work"
+                "passes while other ranks are still busy"
             ),
             5.0,
             10.0,
@@ -70,7 +70,7 @@ def test_an_interval_without_width_is_not_told() -> None:
         (
             (
                 "This takes 10.0 s per rank, of which 3.00 s is due to other load on the host and "
-                "2.00 s passes while other ranks are still at work"
+                "2.00 s passes while other ranks are still busy"
             ),
             5.0,
             10.0,

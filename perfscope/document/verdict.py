@@ -341,7 +341,7 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = " besides messages and waiting for ranks" if is_disturbed and ranks > 1 else ""
+    own = " besides communication and waiting for other ranks" if is_disturbed and ranks > 1 else ""
     return f"{included}. The largest cause{own} is “{label(first)}”{where}: {each}{pattern}"
 
 

@@ -8,7 +8,9 @@ from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
 from perfscope.units import counted
 
-CHEAPER = "Make batches cheaper to load: store the data decoded and scaled, and read large pieces."
+CHEAPER = (
+    "Make batches cheaper to load: store the data decoded and scaled, and read in large chunks."
+)
 
 
 def idle_cpus(results: Results, position: int) -> tuple[str, int | None]:

@@ -135,9 +135,9 @@ def _unheld(told: Mapping[str, Any]) -> Needless | None:
         title=f"Gradients that no optimizer uses are computed and exchanged, mainly of {name}",
         share=share,
         action=(
-            f"Set requires_grad_(False) on {name} and what else no optimizer was given, before "
-            "DistributedDataParallel wraps the model, or give it to the optimizer. That saves its "
-            "part of the backward pass as well."
+            f"Set requires_grad_(False) on {name} and any other parameter that no optimizer was "
+            "given, before DistributedDataParallel wraps the model, or give them to the optimizer. "
+            "That saves their part of the backward pass as well."
         ),
         is_computed=share > MAIN,
         evidence=Evidence(

@@ -56,7 +56,7 @@ CHANGES: dict[Activity, str] = {
         "Import at the start of the program; keep the environment on a local disk."
     ),
     Activity.LOGGING: (
-        "Log only every N steps, and from one rank; and make texts of values only where they are "
+        "Log only every N steps, and from one rank; and format values only where the message is "
         'written, as logging does with arguments: log.debug("%s", value).'
     ),
     Activity.DEBUGGING: (

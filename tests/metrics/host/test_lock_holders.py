@@ -168,7 +168,7 @@ def test_a_thread_that_leaves_a_function_as_the_wait_ends_holds_the_lock_there()
     assert found.calling == GETS[0]
     told = action(found, Frame(*WAITS))
     assert "thread tracker of the same process is in Tracker.flush() (track.py:46)" in told
-    assert "leaves it as the wait ends: it probably holds the lock" in told
+    assert "leaves it as the wait ends: that thread probably holds the lock" in told
     assert "waits for the network in HTTPConnection.getresponse" in told
 
 
