@@ -26,7 +26,7 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BY_LOAD = "is due to other load on the host"
+BY_LOAD = "is added by other load on the host"
 BESIDE_OTHERS = "passes while other ranks are still busy"
 """Why a change saves less than what it is about takes a rank."""
 
@@ -98,7 +98,7 @@ def split_text(
 def rest_text(
     seconds: float, spent_s: float, under_load_s: float | None, lead: str, *, each: str
 ) -> str:
-    """`The rest of the 10.7 s per rank, 2.24 s, is due to other load on the host`.
+    """`The rest of the 10.7 s per rank, 2.24 s, is added by other load on the host`.
 
     How what something takes a rank leads to what a change of it saves: of what is saved on an idle
     host alone the rest is due to other load, and of what is not saved at all it passes while other
