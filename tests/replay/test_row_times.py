@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from perfscope import _core
+from perfscope.arrays import Ints
 
 WAITING = 3
 
@@ -96,8 +97,8 @@ def test_sums_over_some_rows(seed: int) -> None:
     wanted = np.bincount(of_key[keys[rows][known]], values[known], 3)
     assert _core.sums_by_key(values, rows, keys, 3, of_key).tolist() == wanted.tolist()
     row = np.sort(chance.integers(0, 60, 200)).astype(np.int32)
-    codes = np.int32 if seed % 2 else np.int16
-    ns, phases = chance.random(200), chance.integers(-1, 4, 200).astype(codes)
+    ns, wide = chance.random(200), chance.integers(-1, 4, 200)
+    phases: Ints = wide.astype(np.int32) if seed % 2 else wide.astype(np.int16)
     meant = np.isin(row, rows)
     wanted = np.bincount(np.where(phases < 0, 4, phases)[meant], ns[meant], 5)
     assert _core.work_by_phase(row, ns, phases, rows, 60, 4).tolist() == wanted.tolist()
