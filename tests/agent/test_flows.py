@@ -45,6 +45,23 @@ def test_what_is_passed_on(body: str, expected: list[tuple[int, int]]) -> None:
     assert of_code(code_of(body)) == expected
 
 
+def test_of_a_long_function_what_goes_round_is_kept() -> None:
+    """Of many calls that put something into one variable the last few count: not each with each."""
+    body = "x = g()\n" + "x = g(x)\n" * 300 + "for i in self:\n    x = g(i)\n    h(x)"
+    found = of_code(code_of(body))
+    assert (304, 305) in found
+    assert len(found) == 64
+    few = of_code(code_of("x = g()\n" + "x = g(x)\n" * 5))
+    assert (2, 7) not in few
+    assert {(2, 3), (6, 7)} < set(few)
+
+
+def test_what_a_closure_takes_is_passed_on_as_well() -> None:
+    """A cell's number is behind those of locals."""
+    code = code_of("for i in self:\n    x = g(h(i), lambda one: (x, i))\n    h(x)")
+    assert (3, 3) in of_code(code)
+
+
 def test_what_a_main_module_passes_on() -> None:
     assert of_code(compile("x = g()\nh(x)\n", "a.py", "exec")) == [(1, 2)]
 

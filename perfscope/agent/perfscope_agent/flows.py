@@ -5,6 +5,7 @@ Read from the bytecode, as names: what an object keeps that a method changed is 
 
 from __future__ import annotations
 
+import bisect
 import opcode
 
 from . import branches, bytecode, places
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 _LONGEST = 1 << 16
 """Bytes of a function's code that are looked through."""
+
+_MOST = 64
+"""Pairs of lines that are kept of a function."""
+
+_WRITERS = 4
 
 _BETWEEN = {"CACHE", "EXTENDED_ARG", "NOP"}
 _GLOBAL = {"STORE_NAME", "STORE_GLOBAL"}
@@ -34,19 +40,19 @@ def of_code(code: CodeType, loops: list[_Lines]) -> list[_Lines]:
     if not bytecode.is_known() or len(code.co_code) > _LONGEST:
         return []
     calls = [place for place in range(0, len(code.co_code), 2) if _is_call(code, place)]
+    lines = dict(zip(calls, places.lines_of(code, calls)))
     made: dict[str, list[int]] = {}
     for place in calls:
         for name in _stored(code, place):
             made.setdefault(name, []).append(place)
-    found: set[_Lines] = set()
+    found: dict[_Lines, bool] = {}
     for place in calls:
-        line = places.line_of(code, place)
-        found.update(
-            (places.line_of(code, begin), line)
-            for begin in _taken(code, place, made)
-            if begin <= place or any(start <= place and begin <= end for start, end in loops)
-        )
-    return sorted(found)
+        end = max([end for start, end in loops if start <= place], default=-1)
+        for begin in _taken(code, place, made, end):
+            pair = lines[begin], lines[place]
+            found[pair] = found.get(pair, False) or place <= end
+    # what comes once is left out before what goes round
+    return sorted(sorted(found, key=lambda pair: not found[pair])[:_MOST])
 
 
 def _is_call(code: CodeType, place: int) -> bool:
@@ -54,15 +60,22 @@ def _is_call(code: CodeType, place: int) -> bool:
     return name != "PRECALL" and bool(bytecode.call_shape(name, argument)[1])
 
 
-def _taken(code: CodeType, place: int, made: dict[str, list[int]]) -> set[int]:
-    """The calls whose results a call takes; itself, where it takes one at once."""
+def _taken(code: CodeType, place: int, made: dict[str, list[int]], end: int) -> set[int]:
+    """The calls whose results a call takes; itself, where it takes one at once.
+
+    Of those that put something into the same variable the last few before it count, as branches
+    have one each, and of those behind it the last few in the loop around it, which ends at `end`.
+    """
     instructions = bytecode.taken(code, place) or []
     is_nested = any(bytecode.call_shape(name, argument)[1] for name, argument in instructions)
     found = {place} if is_nested else set()
     for path in bytecode.paths(code, instructions):
         parts = bytecode.name(code, path).split(".")
         for count in range(1, len(parts) + 1):
-            found.update(made.get(".".join(parts[:count]), ()))
+            writers = made.get(".".join(parts[:count]), [])
+            behind = bisect.bisect_right(writers, place)
+            found.update(writers[max(0, behind - _WRITERS) : behind])
+            found.update(writers[behind : bisect.bisect_right(writers, end)][-_WRITERS:])
     return found
 
 
@@ -87,7 +100,7 @@ def _stored(code: CodeType, place: int) -> list[str]:
 def _put(code: CodeType, name: str, argument: int, owner: str) -> tuple[list[str], str]:
     """What an instruction puts a value into, and whose attribute the next one may be."""
     if name == "LOAD_FAST":
-        return [], code.co_varnames[argument]
+        return [], bytecode.name(code, (argument,))
     if name == "STORE_ATTR" and owner:
         return [f"{owner}.{code.co_names[argument]}"], ""
     if name in _GLOBAL:
@@ -95,6 +108,6 @@ def _put(code: CodeType, name: str, argument: int, owner: str) -> tuple[list[str
     if not name.startswith("STORE_FAST"):
         return [], ""
     if name == "STORE_FAST":
-        return [code.co_varnames[argument]], ""
-    first, second = code.co_varnames[argument >> 4], code.co_varnames[argument & 15]
+        return [bytecode.name(code, (argument,))], ""
+    first, second = (bytecode.name(code, (one,)) for one in (argument >> 4, argument & 15))
     return ([first], second) if name == "STORE_FAST_LOAD_FAST" else ([first, second], "")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     _Lines = Tuple[int, int]
 
 _MOST_LOOPS = 32
-_MOST_FLOWS = 64
 _LONGEST = 1 << 16
 """Bytes of a function's code that are looked through."""
 
@@ -34,11 +33,11 @@ _names = opcode.opname
 
 
 def told() -> list[dict[str, Any]]:
-    """The loops of all that was met, and what it passes on; functions without both are left out."""
+    """The loops of all that was met, and what it passes on; functions with neither are left out."""
     found = []
     for code, function, file in list(places.met.values()):
         loops = of_code(code)[:_MOST_LOOPS]
-        passed = flows.of_code(code, ranges(code))[:_MOST_FLOWS]
+        passed = flows.of_code(code, ranges(code))
         if loops or passed:
             place = recorder.place_text(function, file, code.co_firstlineno)
             one: dict[str, Any] = {"place": place, "lines": [lines for lines, _ in loops]}

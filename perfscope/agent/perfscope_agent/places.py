@@ -103,6 +103,18 @@ def line_of(code: CodeType, last: int) -> int:
     return found
 
 
+def lines_of(code: CodeType, offsets: list[int]) -> list[int]:
+    """The same of many instructions, in order, of which the code is gone through once."""
+    found, told = code.co_firstlineno, []
+    lines = [(start, line) for start, _, line in _lines(code)]
+    at = 0
+    for last in offsets:
+        while at < len(lines) and lines[at][0] <= last:
+            found, at = found if lines[at][1] is None else lines[at][1] or 0, at + 1
+        told.append(found)
+    return told
+
+
 def line_ranges(code: CodeType) -> list[tuple[int, int, int]]:
     """Where the instructions of each line begin and end, in order, and that line."""
     starts = [(start, line or 0) for start, _, line in _lines(code)]

@@ -196,10 +196,10 @@ def _note_code() -> None:
     """What lines work on and which go round together, what files are read, and the forks."""
     from . import loops, operands, read_files, turns
 
-    metadata.facts["operands"] = operands.told()
-    metadata.facts["loops"] = loops.told()
-    metadata.facts["loop_turns"] = turns.told()
-    metadata.facts["read_files"] = read_files.told()
+    _try("operands", lambda: metadata.facts.update(operands=operands.told()))
+    _try("loops", lambda: metadata.facts.update(loops=loops.told()))
+    _try("turns of loops", lambda: metadata.facts.update(loop_turns=turns.told()))
+    _try("files that are read", lambda: metadata.facts.update(read_files=read_files.told()))
     metadata.facts["forks"] = _fork_count
 
 
