@@ -5,7 +5,7 @@ from dataclasses import replace
 from perfscope.document.breakdown import in_run_s
 from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.metrics.results import Results
-from perfscope.savings import is_more, rest_text
+from perfscope.savings import SAME_FROM, is_more, rest_text
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
@@ -82,8 +82,12 @@ def _rest(saving: Gain, results: Results) -> str:
     spent = saving.spent
     if spent is None:
         return ""
-    if len(results.trace.ranks) < 2 and saving.under_load_s is None:
+    loaded_s = saving.under_load_s or saving.seconds
+    is_more = spent.seconds < SAME_FROM * saving.seconds
+    if len(results.trace.ranks) < 2 and (is_more or loaded_s < SAME_FROM * spent.seconds):
         return ""  # nobody else is at work, or waits
+    if is_more and saving.is_bound:
+        return ""  # how much of it is surely gone is not known
     return rest_text(
         saving.seconds, spent.seconds, saving.under_load_s, spent.lead, each=_each(spent)
     )

@@ -335,6 +335,7 @@ def test_a_saving_on_a_shared_host_is_told_once_on_the_first_screen() -> None:
     [
         ({"confidence": "high"}, "", "Fix this now."),
         ({"confidence": "medium"}, "does not count other load", "Fix this now: a busy host"),
+        ({"confidence": "medium", "is_inferred": True}, "", "Confirm the cause first"),
         ({"confidence": "low", "is_inferred": True}, "", "Confirm the cause first"),
         ({"confidence": "low", "is_inferred": False}, "", "Record a longer run before"),
     ],

@@ -120,8 +120,10 @@ def _advice(first: FindingRow, *, is_loaded: bool) -> str:
     """Whether to change the program now or to record it again first."""
     if not first.status.is_fault or first.first_action is None:
         return ""
+    if first.is_inferred:
+        return CONFIRM
     if first.confidence is Confidence.LOW:
-        return CONFIRM if first.is_inferred else RECORD_AGAIN
+        return RECORD_AGAIN
     return FIX_ON_BUSY if is_loaded else FIX
 
 
