@@ -96,7 +96,7 @@ _OF_WAITING = {name: one for one, names in WAITED_FOR.items() for name in names.
 _OF_CALLS = _declared(SYSTEM_CALLS)
 
 _AS_TEXT = frozenset({"__format__", "__repr__", "__str__"})
-"""What Python calls where a value of a library is to be read by somebody: the text of a message."""
+"""What Python calls where arrays are to be read by somebody: the text of a message."""
 
 NOT_BEGUN = ("<module>", 0)
 """Code of a module, or of eval and exec, whose first line has not begun: it has just been made."""
@@ -155,9 +155,11 @@ def told_by(frame: Frame) -> Told | None:
         return Told(Activity.COMPILING) if is_new else None
     if module in NEUTRAL:
         return None
-    if frame.function.rpartition(".")[2] in _AS_TEXT:
+    told = told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)
+    computes = told.activity is Activity.NUMERIC
+    if computes and frame.function.rpartition(".")[2] in _AS_TEXT:
         return Told(Activity.LOGGING, claims=True)
-    return told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)
+    return told
 
 
 def waited_for(frame: Frame) -> Activity | None:

@@ -260,6 +260,13 @@ def test_values_that_are_made_readable_are_output() -> None:
     assert activity(LOOP, OWN, shown, synchronizes) is not Activity.LOGGING
 
 
+def test_texts_that_a_library_is_for_are_no_output() -> None:
+    mail = library("email/message.py", "Message.__str__")
+    assert activity(LOOP, OWN, mail, library("email/generator.py", "Generator.flatten")) is (
+        Activity.TEXT
+    )
+
+
 def test_addresses_are_text_where_they_are_taken_apart() -> None:
     parses = library("urllib/parse.py", "urlsplit")
     asks = library("urllib/request.py", "urlopen")
