@@ -37,6 +37,9 @@ _COPIES = {"DUP_TOP": 1, "DUP_TOP_TWO": 2}
 _BEHIND_LOOPS = {"END_FOR", "POP_TOP"}
 _OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_OP", "CONTAINS_OP", "UNARY_NEG", "STORE_SUBSCR")
 
+LONGEST = 1 << 16
+"""Bytes of a function's code that are looked through."""
+
 NO_OPERATION = frozenset(("CACHE", "EXTENDED_ARG", "NOP"))
 
 GLOBAL, LOCAL, CONSTANT, UNKNOWN = "global", "local", "constant", "unknown"

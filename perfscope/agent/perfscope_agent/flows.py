@@ -17,15 +17,11 @@ if TYPE_CHECKING:
 
     _Lines = Tuple[int, int]
 
-_LONGEST = 1 << 16
-"""Bytes of a function's code that are looked through."""
-
 _MOST = 64
 """Pairs of lines that are kept of a function."""
 
 _WRITERS = 4
 
-_BETWEEN = {"CACHE", "EXTENDED_ARG", "NOP"}
 _GLOBAL = {"STORE_NAME", "STORE_GLOBAL"}
 
 _names = opcode.opname
@@ -37,7 +33,7 @@ def of_code(code: CodeType, loops: list[_Lines]) -> list[_Lines]:
     `loops` are the first and last instructions of the function's: what comes behind in the source
     comes before in the next turn.
     """
-    if not bytecode.is_known() or len(code.co_code) > _LONGEST:
+    if not bytecode.is_known() or len(code.co_code) > bytecode.LONGEST:
         return []
     calls = [place for place in range(0, len(code.co_code), 2) if _is_call(code, place)]
     lines = dict(zip(calls, places.lines_of(code, calls)))
@@ -85,7 +81,7 @@ def _stored(code: CodeType, place: int) -> list[str]:
     found: list[str] = []
     for at in range(place + 2, len(raw), 2):
         name, argument = _names[raw[at]], branches.argument(raw, at)
-        if not raw[at] or name in _BETWEEN:
+        if name in bytecode.NO_OPERATION:
             continue
         if name == "UNPACK_SEQUENCE":
             wanted = argument

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import opcode
 
-from . import branches, flows, places, recorder
+from . import branches, bytecode, flows, places, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     _Lines = Tuple[int, int]
 
 _MOST_LOOPS = 32
-_LONGEST = 1 << 16
-"""Bytes of a function's code that are looked through."""
-
 _BEHIND_HANDLER = 8
 """Bytes in which a handler drops its exception before it goes on."""
 
@@ -76,7 +73,7 @@ def _jumps_back(code: CodeType) -> tuple[dict[int, int], list[tuple[int, int]]]:
     raw = code.co_code
     ends: dict[int, int] = {}
     handlers: list[tuple[int, int]] = []
-    for place in range(0, len(raw) if len(raw) <= _LONGEST else 0, 2):
+    for place in range(0, len(raw) if len(raw) <= bytecode.LONGEST else 0, 2):
         begin = branches.target(raw, place)
         if begin is None or begin > place or "NO_INTERRUPT" in _names[raw[place]]:
             continue

@@ -95,24 +95,20 @@ def line_of(code: CodeType, last: int) -> int:
     A jump back to the head of a loop may have none, and is where Python gives way: it belongs to
     the line before it. Line 0 is that of a module's or a text's code that has not begun.
     """
-    found = code.co_firstlineno
-    for start, _, line in _lines(code):
-        if start > last:
-            break
-        found = found if line is None else line
-    return found
+    return lines_of(code, [last])[0]
 
 
 def lines_of(code: CodeType, offsets: list[int]) -> list[int]:
     """The same of many instructions, in order, of which the code is gone through once."""
-    found, told = code.co_firstlineno, []
-    lines = [(start, line) for start, _, line in _lines(code)]
-    at = 0
-    for last in offsets:
-        while at < len(lines) and lines[at][0] <= last:
-            found, at = found if lines[at][1] is None else lines[at][1] or 0, at + 1
-        told.append(found)
-    return told
+    found = code.co_firstlineno
+    told: list[int] = []
+    for start, _, line in _lines(code):
+        while len(told) < len(offsets) and offsets[len(told)] < start:
+            told.append(found)
+        if len(told) == len(offsets):
+            break
+        found = found if line is None else line
+    return told + [found] * (len(offsets) - len(told))
 
 
 def line_ranges(code: CodeType) -> list[tuple[int, int, int]]:
