@@ -7,11 +7,9 @@ import numpy as np
 
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import MAIN
+from perfscope.places import named_function
 from perfscope.trace.loops import passed_on
 from perfscope.trace.model import Frame, Function, Trace
-
-NAMELESS = "<"
-"""What names of comprehensions begin with: they belong to the function that they stand in."""
 
 
 def feeding(trace: Trace, asked: Collection[Function]) -> frozenset[Function]:
@@ -31,7 +29,7 @@ def feeding(trace: Trace, asked: Collection[Function]) -> frozenset[Function]:
     under: defaultdict[Frame, list[Sequence[Function]]] = defaultdict(list)
     for number, stack in enumerate(trace.stacks):
         frames = [trace.frames[one] for one in stack]
-        users = [one for one in frames if is_user_file(one.file) and not _is_nameless(one)]
+        users = [one for one in frames if is_user_file(one.file) and _is_named(one)]
         names = [one.key for one in users]
         for place, frame in enumerate(users):
             if frame.key in passed:
@@ -61,6 +59,6 @@ def _takers(caller: Frame, passed: dict[Function, frozenset[tuple[int, int]]]) -
     return {Frame(*caller.key, taken) for made, taken in lines if made == caller.line}
 
 
-def _is_nameless(frame: Frame) -> bool:
-    name = frame.function.rpartition(".")[2]
-    return name.startswith(NAMELESS) and name != "<module>"
+def _is_named(frame: Frame) -> bool:
+    """Whether it is no comprehension: these belong to the function that they stand in."""
+    return named_function(frame.function) == frame.function

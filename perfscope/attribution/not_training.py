@@ -124,7 +124,7 @@ def _purpose(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> tup
     of the rest in one function is such a loop as well, of several lines. Where they take less, and
     no library trains, nothing is there that what is read were prepared for.
     """
-    by_stack, found = np.zeros(len(trace.stacks)), tuple[Activity, ...]()
+    by_stack = np.zeros(len(trace.stacks))
     for timeline in timelines:
         known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
         np.add.at(by_stack, timeline.stacks[known], timeline.lengths[known])
@@ -134,15 +134,16 @@ def _purpose(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> tup
     numbers = (activity == ACTIVITIES.index(Activity.NUMERIC)) & ~computes
     computes |= activity == ACTIVITIES.index(Activity.DEVICE_WAIT)
     arrays_ns = by_stack[computes].sum()
-    for purpose in (PLAIN, (*PLAIN, READ)):
+    for purpose in ((*PLAIN, READ), PLAIN):
         python = np.isin(activity, [ACTIVITIES.index(one) for one in purpose])
         all_ns = by_stack[computes | python | numbers].sum()
         has_arrays = bool(arrays_ns > MAIN * (1.0 - ALONE) * all_ns)
-        is_for = READ not in purpose or not (has_arrays or any(map(is_trainer, trace.frames)))
+        if READ in purpose and (has_arrays or any(map(is_trainer, trace.frames))):
+            continue
         is_python = arrays_ns < (1.0 - ALONE) * all_ns
-        if is_python and is_for and _is_spread(trace, by_stack * python, has_arrays):
-            found = purpose
-    return found
+        if is_python and _is_spread(trace, by_stack * python, has_arrays):
+            return purpose
+    return ()
 
 
 def _is_spread(trace: Trace, by_stack: Floats, by_function: bool) -> bool:

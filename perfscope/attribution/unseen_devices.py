@@ -27,10 +27,8 @@ def unseen_devices(trace: Trace, focus: Focus) -> Damage | None:
     groups = [found for found in ask(_groups, activities, windows) if found is not None]
     if not groups:
         return None
-    count, largest = (
-        sum(len(one.numbers) for one in activities),
-        max(members for members, _ in groups),
-    )
+    count = sum(len(one.numbers) for one in activities)
+    largest = max(members for members, _ in groups)
     if largest > count or (not largest and count == 1 and not is_told):
         return Damage(UNKNOWN_SIZE, NOT_GIVEN, SPOILS_COMPARISON)
     if is_told is not False or all(is_each for _, is_each in groups):

@@ -83,10 +83,10 @@ def _rest(saving: Gain, results: Results) -> str:
     if spent is None:
         return ""
     loaded_s = saving.under_load_s or saving.seconds
-    is_more = spent.seconds < SAME_FROM * saving.seconds
-    if len(results.trace.ranks) < 2 and (is_more or loaded_s < SAME_FROM * spent.seconds):
+    saves_more = spent.seconds < SAME_FROM * saving.seconds
+    if len(results.trace.ranks) < 2 and (saves_more or loaded_s < SAME_FROM * spent.seconds):
         return ""  # nobody else is at work, or waits
-    if is_more and saving.is_bound:
+    if saves_more and saving.is_bound:
         return ""  # how much of it is surely gone is not known
     return rest_text(
         saving.seconds, spent.seconds, saving.under_load_s, spent.lead, each=_each(spent)

@@ -53,9 +53,9 @@ def title(
     if first.cause.activity is not None:
         who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
         is_one = len(_activities(group)) == 1
-        does = f"take {_spent(group)}" if is_needed else "are slowing the run"
-        if is_one:
-            does = f"takes {_spent(group)}" if is_needed else "is slowing the run"
+        does = f"{'is' if is_one else 'are'} slowing the run"
+        if is_needed:
+            does = f"{'takes' if is_one else 'take'} {_spent(group)}"
         return f"{named(group, world)}{who} {does}{seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
@@ -111,8 +111,10 @@ def named(group: Group, world: Sequence[int], at: str = "") -> str:
 
 def _activities(group: Group) -> list[str]:
     """What is done in a group, those that cost most first: one, or what one call does."""
-    names = {one.cause.activity: label(one) for one in reversed(group.entries)}
-    return list(dict.fromkeys(names[one.cause.activity] for one in group.entries))
+    names: dict[object, str] = {}
+    for one in group.entries:
+        names.setdefault(one.cause.activity, label(one))
+    return list(dict.fromkeys(names.values()))
 
 
 def is_of_one(group: Group) -> bool:
