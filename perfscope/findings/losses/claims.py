@@ -14,7 +14,7 @@ from perfscope.losses.savings import Savings, edits_of
 from perfscope.replay.model import Edit
 
 GROWTH = "growing_steps"
-SHIFTING = "transient_imbalance"
+TRANSIENT = "transient_imbalance"
 
 
 def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:

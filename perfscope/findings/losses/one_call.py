@@ -14,15 +14,16 @@ from perfscope.schema.enums import LossKind
 def joined(run: Facts, found: Sequence[Group]) -> list[Group]:
     """The groups; those that are mostly one call at one line are one, called by the costliest.
 
-    A call that unpacks what it reads is told with both, and with what both save together.
+    A call that unpacks what it reads is told with both, and with what both save together; each by
+    itself where nothing can be said of that.
     """
-    calls: dict[object, Group] = {}
+    calls: dict[object, list[Group]] = {}
     for number, group in enumerate(found):
         call = _call(run, group)
-        key = number if call is None else call
-        before = calls.get(key)
-        calls[key] = group if before is None else _together(run, before, group)
-    return list(calls.values())
+        own = calls.setdefault(number if call is None else call, [])
+        joint = _together(run, own[-1], group) if own else None
+        own[-1:] = [*own[-1:], group] if joint is None else [joint]
+    return [group for own in calls.values() for group in own]
 
 
 def _call(run: Facts, group: Group) -> object:
@@ -35,13 +36,13 @@ def _call(run: Facts, group: Group) -> object:
     return None if callee is None else (*line, callee.name)
 
 
-def _together(run: Facts, one: Group, other: Group) -> Group:
-    """Both as one group; as they were found where nothing can be said of what they save."""
+def _together(run: Facts, one: Group, other: Group) -> Group | None:
+    """Both as one group; None where nothing can be said of what they save together."""
     lead, rest = sorted((one, other), key=lambda group: -group.saving.seconds)
     edits = tuple(dict.fromkeys((*lead.saving.edits, *rest.saving.edits)))
     saving = run.savings.bound(edits)
     if not isinstance(saving, Saving):
-        return lead
+        return None
     first, *others = lead.entries
     entries = (first, *sorted((*others, *rest.entries), key=lambda entry: -entry.ns))
     return replace(lead, entries=entries, saving=saving)

@@ -17,7 +17,7 @@ from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.callees import Callee, callee_of, without_calls
-from perfscope.findings.losses.claims import GROWTH, SHIFTING
+from perfscope.findings.losses.claims import GROWTH, TRANSIENT
 from perfscope.findings.losses.groups import (
     BOUNDED,
     NEEDED,
@@ -48,7 +48,7 @@ JUDGED = (
 
 CAUSES: Mapping[LossPattern | None, str] = {
     LossPattern.WINDOW: GROWTH,
-    LossPattern.VARYING: SHIFTING,
+    LossPattern.VARYING: TRANSIENT,
 }
 """Diagnoses that tell what in the work of late ranks is longer in one part, or in single steps."""
 

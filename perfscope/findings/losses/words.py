@@ -190,11 +190,12 @@ def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:
     return f"{told}Python code of all places in evidence takes {format_seconds(together_s)}. "
 
 
-def _here_ns(group: Group) -> int:
-    """What ranks spend on a group where most of it is lost, whatever they do there."""
+def _here(group: Group) -> tuple[tuple[int, ...], int]:
+    """The ranks that spend anything where most of a group is lost, and how long all of them do."""
     first = group.entries[0]
     here = [one for one in group.entries if first.frame is not None and one.frame == first.frame]
-    return sum(one.own_ns for one in here or [first])
+    causing = dict.fromkeys(rank for one in here or [first] for rank in one.ranks)
+    return tuple(causing), sum(one.own_ns for one in here or [first])
 
 
 def _seen(group: Group, world: int, callee: str) -> str:
@@ -203,20 +204,20 @@ def _seen(group: Group, world: int, callee: str) -> str:
     The largest entry of a group tells it: that is where to begin. Of several ranks it is the mean,
     which compares with what the run is shorter by.
     """
-    entry, own_ns = group.entries[0], _here_ns(group)
+    entry, (causing, own_ns) = group.entries[0], _here(group)
     if not entry.ranks:
         return ""
-    who, where = ranks(entry.ranks), place(entry.frame) or entry.cause.operation
-    others = world - len(entry.ranks)
+    who, where = ranks(causing), place(entry.frame) or entry.cause.operation
+    others = world - len(causing)
     if own_ns:
-        told = f"{who} {_each(own_ns, len(entry.ranks), 'spend')}"
+        told = f"{who} {_each(own_ns, len(causing), 'spend')}"
     elif others > 0:
         rest = "the other rank" if others == 1 else f"the other {others} ranks"
         told = f"{rest} {_each(entry.waiting_ns, others, 'wait')} for {who}"
     else:
         told = f"the ranks {_each(entry.waiting_ns, world, 'wait')} for each other"
     if where:
-        which = "which is" if len(entry.ranks) == 1 else "which are"
+        which = "which is" if len(causing) == 1 else "which are"
         told += f" in {where}" if own_ns or others <= 0 else f", {which} in {where}"
         told += f", which calls {callee}" if callee else ""
     return f"{capitalized(told)}. "
@@ -233,7 +234,8 @@ def _with_others(group: Group, gain: Gain) -> str:
     first, together_s = group.entries[0], _each_s(group)
     if not first.own_ns or not first.ranks:
         return ""
-    told_s = _here_ns(group) * NS / len(first.ranks)
+    causing, here_ns = _here(group)
+    told_s = here_ns * NS / len(causing)
     if told_s >= min(together_s, SAME_FROM * gain.seconds):
         return ""
     return f"With the other places listed as evidence it is {format_seconds(together_s)}. "

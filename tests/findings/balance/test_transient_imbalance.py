@@ -1,9 +1,16 @@
 """Ranks that are late by turns: what it costs, and when waiting for CPUs explains it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from perfscope.findings.balance.transient_imbalance import DIAGNOSIS
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts.facts import Facts
+from perfscope.metrics.compute import compute
+from perfscope.metrics.results import Options
+from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import PhaseKind, Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -117,6 +124,22 @@ def test_equal_work_on_shared_cpus_stays_quiet(seed: int, clocks: bool) -> None:
     assert not found.status.is_fault
     assert found.gain is None
     assert found.title != "Equal in total, the ranks' work is uneven in each step"
+
+
+def test_unequal_work_is_told_wherever_nothing_else_claims_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ranks wait for CPUs by turns, though not those that are late, which is then no claim."""
+    results = compute(recorded(meeting(0, steps=150, own_s=LENGTHS_S, waited_s=0.04)), Options())
+    run = Facts(results, SegmentReplay(results))
+    before = run.imbalance_judgment
+    facts = replace(before.facts, is_bound=False)
+    for status, is_own in ((Status.INFO, True), (Status.FAIL, False)):
+        planted = replace(before, facts=facts, is_explained=False, status=status)
+        monkeypatch.setitem(run.__dict__, "imbalance_judgment", planted)
+        found = DIAGNOSIS.judge(run)
+        assert isinstance(found, Finding)
+        assert found.title.startswith("Equal in total") == is_own
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.15])

@@ -3,6 +3,8 @@
 import pytest
 
 from perfscope.findings.core.finding import Finding
+from perfscope.losses.entry import NoSaving
+from perfscope.losses.savings import Savings
 from perfscope.schema.enums import Activity
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
@@ -59,5 +61,21 @@ def test_what_one_call_unpacks_and_reads_is_one_finding_with_the_sum() -> None:
 )
 def test_other_lines_and_other_calls_are_findings_by_themselves(reads: Frames) -> None:
     first, second = loud((TAKE, ITEM, UNPACKS), reads)
+    assert first.gain_s == pytest.approx(0.04 * STEPS, rel=0.01)
+    assert second.gain_s == pytest.approx(0.02 * STEPS, rel=0.01)
+
+
+def test_both_are_told_where_nothing_can_be_said_of_what_they_save_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bound = Savings.bound
+    monkeypatch.setattr(
+        Savings,
+        "bound",
+        lambda self, edits, *, after=(): (
+            bound(self, edits, after=after) if len(edits) < 2 else NoSaving("planted")
+        ),
+    )
+    first, second = loud((TAKE, ITEM, UNPACKS), (TAKE, ITEM, READS))
     assert first.gain_s == pytest.approx(0.04 * STEPS, rel=0.01)
     assert second.gain_s == pytest.approx(0.02 * STEPS, rel=0.01)

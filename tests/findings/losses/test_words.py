@@ -150,6 +150,13 @@ def test_what_several_ranks_spend_is_told_of_each_and_in_their_order() -> None:
     )
 
 
+def test_what_is_done_at_one_place_is_told_of_all_who_do_any_of_it() -> None:
+    first, rest = asleep(0, own_s=5.0), asleep(0, 1, 2, own_s=4.0)
+    told = action(first, rest, saved_s=3.0)
+    assert told.startswith("Ranks 0, 1 and 2 spend 3.00 s each (mean) in poll() (train.py:151). ")
+    assert "With the other places" not in told
+
+
 @pytest.mark.parametrize(
     ("ranks", "world", "begins"),
     [
