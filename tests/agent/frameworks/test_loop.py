@@ -157,7 +157,9 @@ def test_frozen_model_is_no_evaluation(written: Written) -> None:
     assert len(written.steps) == 2
 
 
-@pytest.mark.parametrize("events", ["T e b o", "e b o", "T e b o p", "b e b o"])
+@pytest.mark.parametrize(
+    "events", ["T e b o", "e b o", "T e b o p", "b e b o", "e T b o", "e T b o p"]
+)
 def test_a_part_of_the_model_that_is_no_longer_trained_leaves_steps_whole(
     written: Written, events: str
 ) -> None:
@@ -166,6 +168,15 @@ def test_a_part_of_the_model_that_is_no_longer_trained_leaves_steps_whole(
     assert of(written, "evaluate") == []
     assert [end for _, end, _ in written.steps][:-1] == [begin for begin, _, _ in written.steps][1:]
     assert len(written.steps) == 3
+
+
+def test_a_batch_that_is_fetched_before_a_teacher_is_set_belongs_to_its_step(
+    written: Written,
+) -> None:
+    """The teacher is set to evaluation and the student to training, behind the batch of a step."""
+    written.play("N e T b o n e T b o x")
+    assert written.steps == [(10, 52, 4), (52, 102, 4)]
+    assert of(written, "evaluate") == []
 
 
 def test_a_frozen_part_leaves_the_forward_pass_of_a_batch(written: Written) -> None:

@@ -49,6 +49,7 @@ class _Loop:
         self.profiled = torch_profiler.requested()
         self.evaluation_root = 0  # identity of the module that was set to evaluation
         self.doubtful = torch_doubtful.Doubtful()  # in an evaluation
+        self.turn: set[int] = set()  # optimizers since a model began to train; 0: one came twice
 
     def emit(
         self, kind: int, name: str, start_ns: int, end_ns: int, epoch: int = recorder.NO_EPOCH
@@ -130,6 +131,16 @@ class _Loop:
         self.cycle.cut()
         self.own.cut(self.evaluation_start_ns)
 
+    def trains_another(self, now_ns: int) -> None:
+        """Another module is set to training than the one that is evaluated.
+
+        It is so in each iteration, with nothing left, where no optimizer stepped twice meanwhile.
+        """
+        if 0 in self.turn or self.evaluation_end_ns:
+            self.leave_training()
+            self.interrupted = now_ns, 0
+        self.turn.clear()
+
     def end_evaluation(self, end_ns: int) -> None:
         """Writes the evaluation, if there was evidence of one (end_ns is not 0)."""
         if end_ns:
@@ -203,6 +214,7 @@ class _Loop:
         self.unit_start_ns = self.last_unit_end_ns = now_ns
         self.unit_samples = self.unit_guesses = 0
         self.epoch_units += 1
+        self.turn.add(0 if key in self.turn else key)
 
     def finish(self) -> None:
         """Writes what was kept back."""
@@ -357,8 +369,7 @@ def sets_mode(root: int, mode: Any, now_ns: int) -> None:
         if root == _loop.evaluation_root:
             _loop.end_evaluation(now_ns)
         else:
-            _loop.leave_training()
-            _loop.interrupted = now_ns, 0
+            _loop.trains_another(now_ns)
 
 
 def begins_checkpoint() -> None:
