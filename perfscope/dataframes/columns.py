@@ -141,6 +141,12 @@ def where_known(values: npt.NDArray[np.integer], known: Bools | None = None) -> 
     return Maybe(values, values >= 0 if known is None else known)
 
 
+def maybe(values: Sequence[int | None]) -> Maybe:
+    """Integers of which those that are None are missing."""
+    known = np.array([value is not None for value in values], np.bool_)
+    return Maybe(np.array([value or 0 for value in values], np.int64), known)
+
+
 def never(length: int) -> Maybe:
     """A column of integers none of which is known."""
     return Maybe(np.zeros(length, np.int64), np.zeros(length, np.bool_))

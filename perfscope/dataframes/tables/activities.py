@@ -4,16 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfscope.dataframes.columns import (
-    RANK,
-    Block,
-    Interner,
-    TableSpec,
-    flag,
-    integer,
-    pieces,
-    text,
-)
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, Interner, TableSpec, pieces
 from perfscope.dataframes.source import Source
 from perfscope.metrics.host.activities import activities
 from perfscope.trace.model import Frame
@@ -47,15 +39,17 @@ TABLE = TableSpec(
         "and outside communication."
     ),
     columns=(
-        RANK,
-        text("activity", "numeric, files, lock, garbage_collection, ... as in analysis.json"),
-        text("phase", "id of the innermost phase, empty outside of any"),
-        text("function", "the user's innermost function"),
-        text("file", "its file"),
-        integer("line", "the line of it that ran, 0 unknown"),
-        text("calls", "the function of a library or of C seen there most, empty for none"),
-        flag("in_step", "inside a training step"),
-        integer("time_ns", "of the main thread, by stack samples; collections are measured", "ns"),
+        col.RANK,
+        col.text("activity", "numeric, files, lock, garbage_collection, ... as in analysis.json"),
+        col.text("phase", "id of the innermost phase, empty outside of any"),
+        col.text("function", "the user's innermost function"),
+        col.text("file", "its file"),
+        col.integer("line", "the line of it that ran, 0 unknown"),
+        col.text("calls", "the function of a library or of C seen there most, empty for none"),
+        col.flag("in_step", "inside a training step"),
+        col.integer(
+            "time_ns", "of the main thread, by stack samples; collections are measured", "ns"
+        ),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("samples", "no stack was sampled"),

@@ -4,20 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfscope.dataframes.columns import (
-    RANK,
-    TID,
-    Block,
-    Maybe,
-    TableSpec,
-    flag,
-    integer,
-    optional,
-    pieces,
-    span,
-    text,
-    where_known,
-)
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, Maybe, TableSpec, pieces, where_known
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables.operations import names_column
 from perfscope.matching.codes import NONBLOCKING_CODES
@@ -65,22 +53,24 @@ TABLE = TableSpec(
     name="collectives",
     summary="One row for each rank of each collective operation that all its ranks recorded.",
     columns=(
-        integer("collective", "number of the operation; its ranks share it"),
-        text("name", "MPI_Allreduce, ..."),
-        integer("communicator", "its number in the trace, 0 is the world"),
-        integer("sequence", "which collective on its communicator"),
-        integer("members", "ranks that took part"),
-        RANK,
-        TID,
-        flag("background", "in Horovod's own thread, beside the work of the rank"),
-        optional("root", "rank that is the root"),
-        optional("sent_bytes", "by this rank", "bytes"),
-        optional("received_bytes", "by this rank", "bytes"),
-        *span("the call on this rank"),
-        optional("wait_ns", "until the ranks that it needs had come; missing: nonblocking", "ns"),
-        optional("transfer_ns", "duration_ns - wait_ns", "ns"),
-        integer("last_rank", "the rank that came last"),
-        optional("waited_for", "the rank that this one waited for; missing: nobody"),
+        col.integer("collective", "number of the operation; its ranks share it"),
+        col.text("name", "MPI_Allreduce, ..."),
+        col.integer("communicator", "its number in the trace, 0 is the world"),
+        col.integer("sequence", "which collective on its communicator"),
+        col.integer("members", "ranks that took part"),
+        col.RANK,
+        col.TID,
+        col.flag("background", "in Horovod's own thread, beside the work of the rank"),
+        col.optional("root", "rank that is the root"),
+        col.optional("sent_bytes", "by this rank", "bytes"),
+        col.optional("received_bytes", "by this rank", "bytes"),
+        *col.span("the call on this rank"),
+        col.optional(
+            "wait_ns", "until the ranks that it needs had come; missing: nonblocking", "ns"
+        ),
+        col.optional("transfer_ns", "duration_ns - wait_ns", "ns"),
+        col.integer("last_rank", "the rank that came last"),
+        col.optional("waited_for", "the rank that this one waited for; missing: nobody"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing(

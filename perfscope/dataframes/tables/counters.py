@@ -1,22 +1,18 @@
 """Everything that was measured at moments: processes, nodes, frameworks, other tools' counters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
+from perfscope.dataframes import columns as col
 from perfscope.dataframes.columns import (
-    RANK,
     Block,
     Interner,
     TableSpec,
     Texts,
     constant,
-    instant,
     never,
-    number,
-    optional,
     pieces,
-    text,
     where_known,
 )
 from perfscope.dataframes.source import Source
@@ -35,38 +31,23 @@ def _blocks(source: Source) -> Iterator[Block]:
         yield from _gpus(source.trace, rank, names)
         for rows in pieces(len(rank.metrics)):
             table = rank.metrics[rows]
-            yield {
-                **_frame(rank, "framework", Texts(texts[table["name"]], names.texts), table),
-                "tid": never(len(table)),
-                "value": table["value"].astype(np.float64),
-                "step": where_known(table["step"]),
-                "epoch": where_known(table["epoch"]),
-            }
+            name = Texts(texts[table["name"]], names.texts)
+            of_step = {column: where_known(table[column]) for column in ("step", "epoch")}
+            yield {**_block(rank, "framework", name, table, "value"), **of_step}
         for rows in pieces(len(rank.counters)):
             table = rank.counters[rows]
-            yield {
-                **_frame(rank, "trace", Texts(texts[table["name"]], names.texts), table),
-                "tid": where_known(table["tid"].astype(np.int64)),
-                "value": table["value"].astype(np.float64),
-                "step": never(len(table)),
-                "epoch": never(len(table)),
-            }
+            name = Texts(texts[table["name"]], names.texts)
+            tid = where_known(table["tid"].astype(np.int64))
+            yield {**_block(rank, "trace", name, table, "value"), "tid": tid}
 
 
 def _wide(rank: Rank, names: Interner) -> Iterator[Block]:
     for origin in _WIDE:
         samples: Table = getattr(rank, f"{origin}_samples")
-        columns: Sequence[str] = (samples.dtype.names or ())[1:]
-        for name in columns:
+        for name in (samples.dtype.names or ())[1:]:
             for rows in pieces(len(samples)):
                 table = samples[rows]
-                yield {
-                    **_frame(rank, origin, names.same(name, len(table)), table),
-                    "tid": never(len(table)),
-                    "value": table[name].astype(np.float64),
-                    "step": never(len(table)),
-                    "epoch": never(len(table)),
-                }
+                yield _block(rank, origin, names.same(name, len(table)), table, name)
 
 
 def _gpus(trace: Trace, rank: Rank, names: Interner) -> Iterator[Block]:
@@ -81,21 +62,18 @@ def _gpus(trace: Trace, rank: Rank, names: Interner) -> Iterator[Block]:
             name = f"{column} {trace.gpus[gpu].uuid}"
             for rows in pieces(len(known)):
                 table = known[rows]
-                yield {
-                    **_frame(rank, "gpu", names.same(name, len(table)), table),
-                    "tid": never(len(table)),
-                    "value": table[column].astype(np.float64),
-                    "step": never(len(table)),
-                    "epoch": never(len(table)),
-                }
+                yield _block(rank, "gpu", names.same(name, len(table)), table, column)
 
 
-def _frame(rank: Rank, origin: str, name: Texts, table: Table) -> Block:
+def _block(rank: Rank, origin: str, name: Texts, table: Table, column: str) -> Block:
+    """Values of a column of some rows, of which nothing but their time is known."""
     return {
         "rank": constant(rank.number, len(table)),
         "t_ns": table["t"].astype(np.int64),
         "source": Texts(np.full(len(table), _SOURCES.index(origin), np.int32), _SOURCES),
         "name": name,
+        "value": table[column].astype(np.float64),
+        **dict.fromkeys(("tid", "step", "epoch"), never(len(table))),
     }
 
 
@@ -103,16 +81,18 @@ TABLE = TableSpec(
     name="counters",
     summary="One row for each value of each counter, rank after rank and counter after counter.",
     columns=(
-        RANK,
-        optional("tid", "thread, where the counter is that of a thread"),
-        instant("t_ns", "when"),
-        text(
+        col.RANK,
+        col.optional("tid", "thread, where the counter is that of a thread"),
+        col.instant("t_ns", "when"),
+        col.text(
             "source", "process, system (its I/O), node, gpu, framework (loss, ...), trace (others)"
         ),
-        text("name", "of the counter; names of perfscope's own end in their unit"),
-        number("value", "as it was recorded; cpu_ns and the like grow from the process's start"),
-        optional("step", "of the step, where the framework told it"),
-        optional("epoch", "of the epoch, where the framework told it"),
+        col.text("name", "of the counter; names of perfscope's own end in their unit"),
+        col.number(
+            "value", "as it was recorded; cpu_ns and the like grow from the process's start"
+        ),
+        col.optional("step", "of the step, where the framework told it"),
+        col.optional("epoch", "of the epoch, where the framework told it"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("counters", "no counter was recorded"),

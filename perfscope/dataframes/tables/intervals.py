@@ -6,19 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Ints
+from perfscope.dataframes import columns as col
 from perfscope.dataframes.columns import (
-    RANK,
-    TID,
     Block,
     Interner,
     TableSpec,
     Texts,
     constant,
-    flag,
-    optional,
     pieces,
-    span,
-    text,
     where_known,
 )
 from perfscope.dataframes.source import Source
@@ -125,16 +120,16 @@ TABLE = TableSpec(
     name="intervals",
     summary="One row for each operation, phase and step of each rank, rank after rank.",
     columns=(
-        RANK,
-        TID,
-        text("kind", "operation, background (an operation of Horovod's thread), phase or step"),
-        text("name", "of the operation or phase; `step` for a step"),
-        text("category", "class of the operation, kind of the phase"),
-        *span("it"),
-        optional("step", "number of the step that it belongs to"),
-        optional("epoch", "number of the epoch that it belongs to"),
-        flag("sampled", "found by the stack sampler: its ends are not exact"),
-        flag("open", "the process ended inside it"),
+        col.RANK,
+        col.TID,
+        col.text("kind", "operation, background (an operation of Horovod's thread), phase or step"),
+        col.text("name", "of the operation or phase; `step` for a step"),
+        col.text("category", "class of the operation, kind of the phase"),
+        *col.span("it"),
+        col.optional("step", "number of the step that it belongs to"),
+        col.optional("epoch", "number of the epoch that it belongs to"),
+        col.flag("sampled", "found by the stack sampler: its ends are not exact"),
+        col.flag("open", "the process ended inside it"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("intervals", "nothing was recorded"),

@@ -4,19 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from perfscope.dataframes import columns as col
 from perfscope.dataframes.columns import (
-    RANK,
     Block,
     Interner,
     Maybe,
     TableSpec,
     Texts,
     constant,
-    integer,
-    optional,
     pieces,
-    span,
-    text,
     where_known,
 )
 from perfscope.dataframes.source import Source
@@ -57,19 +53,19 @@ TABLE = TableSpec(
     name="kernels",
     summary="One row for each kernel, copy or fill of each rank's accelerators.",
     columns=(
-        RANK,
-        integer("device", "number of the device in its host"),
-        integer("stream", "queue of the device"),
-        text("kind", "compute, communication (NCCL, RCCL, ...), memcpy or memset"),
-        text("name", "of the kernel"),
-        *span("it"),
-        optional("launch_ns", "when the host launched it", "ns"),
-        optional("correlation", "number that it shares with its launch"),
-        optional("bytes", "moved by it", "bytes"),
-        optional("communicator", "of a collective: its number in the trace"),
-        text("operation", "of a collective: its name"),
-        optional("sequence", "of a collective: which one on its communicator"),
-        optional("members", "of a collective: ranks that took part"),
+        col.RANK,
+        col.integer("device", "number of the device in its host"),
+        col.integer("stream", "queue of the device"),
+        col.text("kind", "compute, communication (NCCL, RCCL, ...), memcpy or memset"),
+        col.text("name", "of the kernel"),
+        *col.span("it"),
+        col.optional("launch_ns", "when the host launched it", "ns"),
+        col.optional("correlation", "number that it shares with its launch"),
+        col.optional("bytes", "moved by it", "bytes"),
+        col.optional("communicator", "of a collective: its number in the trace"),
+        col.text("operation", "of a collective: its name"),
+        col.optional("sequence", "of a collective: which one on its communicator"),
+        col.optional("members", "of a collective: ranks that took part"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("devices", "no accelerator was watched"),

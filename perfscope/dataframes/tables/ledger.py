@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfscope.attribution.ledger import ACCOUNTS
-from perfscope.dataframes.columns import RANK, Block, TableSpec, Texts, constant, integer, text
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, TableSpec, Texts, constant
 from perfscope.dataframes.source import Source
 
 NAMES = tuple(account.value for account in ACCOUNTS)
@@ -24,9 +25,9 @@ TABLE = TableSpec(
     name="ledger",
     summary="One row for each account of each rank; the rows of a rank add up to its life.",
     columns=(
-        RANK,
-        text("account", "training, evaluation, communication_wait, ... as in analysis.json"),
-        integer("time_ns", "of the main thread", "ns"),
+        col.RANK,
+        col.text("account", "training, evaluation, communication_wait, ... as in analysis.json"),
+        col.integer("time_ns", "of the main thread", "ns"),
     ),
     blocks=_blocks,
     reason=lambda _: "no rank left a recording",

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfscope.dataframes.columns import RANK, Block, TableSpec, constant, instant, integer, pieces
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, TableSpec, constant, pieces
 from perfscope.dataframes.source import Source
 
 
@@ -26,13 +27,13 @@ TABLE = TableSpec(
     name="memory",
     summary="One row for each look at a rank's process, some ten times a second.",
     columns=(
-        RANK,
-        instant("t_ns", "when"),
-        integer("rss_bytes", "resident memory", "bytes"),
-        integer("cpu_ns", "CPU time of all threads since the process began", "ns"),
-        integer("queue_delay_ns", "time that its threads waited for a CPU, since then", "ns"),
-        integer("threads", "threads that exist"),
-        integer("runnable", "threads that run or could run"),
+        col.RANK,
+        col.instant("t_ns", "when"),
+        col.integer("rss_bytes", "resident memory", "bytes"),
+        col.integer("cpu_ns", "CPU time of all threads since the process began", "ns"),
+        col.integer("queue_delay_ns", "time that its threads waited for a CPU, since then", "ns"),
+        col.integer("threads", "threads that exist"),
+        col.integer("runnable", "threads that run or could run"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("memory", "no process was sampled"),

@@ -5,16 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfscope.arrays import Ints
-from perfscope.dataframes.columns import (
-    Block,
-    Maybe,
-    TableSpec,
-    instant,
-    integer,
-    optional,
-    pieces,
-    text,
-)
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, Maybe, TableSpec, pieces
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables.operations import names_column
 from perfscope.trace.model import Table
@@ -90,19 +82,19 @@ TABLE = TableSpec(
     name="messages",
     summary="One row for each message whose send and receive were both recorded.",
     columns=(
-        integer("source", "rank that sent it"),
-        integer("target", "rank that received it"),
-        integer("communicator", "its number in the trace, 0 is the world"),
-        integer("tag", "of the message"),
-        integer("bytes", "sent", "bytes"),
-        text("send", "the operation that sent it"),
-        instant("send_t0_ns", "start of the send"),
-        instant("send_t1_ns", "end of the call that sent, which may be before it left"),
-        text("receive", "the operation that received it"),
-        instant("receive_t0_ns", "start of the receive, or when it was posted"),
-        instant("receive_t1_ns", "end of the call that received or posted"),
-        optional("arrival_ns", "when it had been received", "ns"),
-        optional("wait_ns", "how long a blocking receive waited for the sender", "ns"),
+        col.integer("source", "rank that sent it"),
+        col.integer("target", "rank that received it"),
+        col.integer("communicator", "its number in the trace, 0 is the world"),
+        col.integer("tag", "of the message"),
+        col.integer("bytes", "sent", "bytes"),
+        col.text("send", "the operation that sent it"),
+        col.instant("send_t0_ns", "start of the send"),
+        col.instant("send_t1_ns", "end of the call that sent, which may be before it left"),
+        col.text("receive", "the operation that received it"),
+        col.instant("receive_t0_ns", "start of the receive, or when it was posted"),
+        col.instant("receive_t1_ns", "end of the call that received or posted"),
+        col.optional("arrival_ns", "when it had been received", "ns"),
+        col.optional("wait_ns", "how long a blocking receive waited for the sender", "ns"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing(

@@ -4,18 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfscope.dataframes.columns import (
-    RANK,
-    Block,
-    Interner,
-    Maybe,
-    TableSpec,
-    Texts,
-    constant,
-    integer,
-    optional,
-    text,
-)
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, Interner, Maybe, TableSpec, Texts, constant
 from perfscope.dataframes.source import Source
 from perfscope.matching.intervals import union
 from perfscope.trace.framework_codes import tells_bytes
@@ -84,14 +74,16 @@ TABLE = TableSpec(
     name="profile",
     summary="One row for each operation, phase and region of each rank, over its whole life.",
     columns=(
-        RANK,
-        text("kind", "operation, phase, or region (a function of another tool's trace)"),
-        text("name", "of the operation, phase or region"),
-        integer("calls", "how often; of operations this is complete even where records were lost"),
-        integer("inclusive_ns", "time from start to end, once where it is inside itself", "ns"),
-        integer("exclusive_ns", "the part that belongs to nothing of its kind inside it", "ns"),
-        optional("sent_bytes", "of operations", "bytes"),
-        optional("received_bytes", "of operations", "bytes"),
+        col.RANK,
+        col.text("kind", "operation, phase, or region (a function of another tool's trace)"),
+        col.text("name", "of the operation, phase or region"),
+        col.integer(
+            "calls", "how often; of operations this is complete even where records were lost"
+        ),
+        col.integer("inclusive_ns", "time from start to end, once where it is inside itself", "ns"),
+        col.integer("exclusive_ns", "the part that belongs to nothing of its kind inside it", "ns"),
+        col.optional("sent_bytes", "of operations", "bytes"),
+        col.optional("received_bytes", "of operations", "bytes"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("profile", "nothing was recorded"),

@@ -4,19 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfscope.dataframes.columns import (
-    RANK,
-    TID,
-    Block,
-    TableSpec,
-    constant,
-    instant,
-    integer,
-    optional,
-    pieces,
-    text,
-    where_known,
-)
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, TableSpec, constant, pieces, where_known
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables.operations import names_column
 
@@ -44,17 +33,17 @@ TABLE = TableSpec(
     name="requests",
     summary="One row for each request of a nonblocking call that was seen to be over.",
     columns=(
-        RANK,
-        TID,
-        integer("request", "its number on the rank, as `operations` has it"),
-        text("name", "the operation that created it"),
-        instant("completed_ns", "when a call was told that it is over"),
-        optional("communicator", "its number in the trace, 0 is the world"),
-        optional("sequence", "of a collective: which one on its communicator"),
-        optional("partner", "rank that it sent to or received from; of a collective the root"),
-        optional("tag", "of the message"),
-        optional("sent_bytes", "by this rank", "bytes"),
-        optional("received_bytes", "by this rank", "bytes"),
+        col.RANK,
+        col.TID,
+        col.integer("request", "its number on the rank, as `operations` has it"),
+        col.text("name", "the operation that created it"),
+        col.instant("completed_ns", "when a call was told that it is over"),
+        col.optional("communicator", "its number in the trace, 0 is the world"),
+        col.optional("sequence", "of a collective: which one on its communicator"),
+        col.optional("partner", "rank that it sent to or received from; of a collective the root"),
+        col.optional("tag", "of the message"),
+        col.optional("sent_bytes", "by this rank", "bytes"),
+        col.optional("received_bytes", "by this rank", "bytes"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("operations", "no request was seen to be over"),

@@ -7,20 +7,8 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
-from perfscope.dataframes.columns import (
-    RANK,
-    TID,
-    Block,
-    Interner,
-    TableSpec,
-    Texts,
-    constant,
-    flag,
-    instant,
-    integer,
-    pieces,
-    text,
-)
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, Interner, TableSpec, Texts, constant, pieces
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables.ledger import NAMES as ACCOUNT_NAMES
 from perfscope.trace.model import Frame, Rank
@@ -81,19 +69,19 @@ TABLE = TableSpec(
     name="samples",
     summary="One row for each stack that the sampler saw, at most 50 times a second.",
     columns=(
-        RANK,
-        TID,
-        instant("t_ns", "when"),
-        text("function", "the innermost function of the user's own files"),
-        text("file", "its file"),
-        integer("line", "the line that it was in, 0 unknown"),
-        text("inner_function", "the innermost function of all"),
-        text("inner_file", "its file"),
-        integer("inner_line", "the line that it was in, 0 unknown"),
-        text("account", "the account of the ledger that the main thread was in"),
-        flag("busy", "the main thread was not in communication"),
-        text("phase", "the phase that the main thread was in"),
-        integer("stack", "number of the whole stack in the table of stacks"),
+        col.RANK,
+        col.TID,
+        col.instant("t_ns", "when"),
+        col.text("function", "the innermost function of the user's own files"),
+        col.text("file", "its file"),
+        col.integer("line", "the line that it was in, 0 unknown"),
+        col.text("inner_function", "the innermost function of all"),
+        col.text("inner_file", "its file"),
+        col.integer("inner_line", "the line that it was in, 0 unknown"),
+        col.text("account", "the account of the ledger that the main thread was in"),
+        col.flag("busy", "the main thread was not in communication"),
+        col.text("phase", "the phase that the main thread was in"),
+        col.integer("stack", "number of the whole stack in the table of stacks"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("samples", "no stack was sampled"),

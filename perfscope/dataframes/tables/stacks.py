@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfscope.dataframes.columns import Block, Interner, TableSpec, integer, pieces, text
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, Interner, TableSpec, pieces
 from perfscope.dataframes.source import Source
 from perfscope.trace.model import Trace
 
@@ -29,8 +30,8 @@ TABLE = TableSpec(
     name="stacks",
     summary="One row for each distinct stack.",
     columns=(
-        integer("stack", "its number"),
-        text("frames", "outermost first: function (file:line);function (file:line);..."),
+        col.integer("stack", "its number"),
+        col.text("frames", "outermost first: function (file:line);function (file:line);..."),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("samples", "no stack was sampled"),

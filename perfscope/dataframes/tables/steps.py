@@ -8,18 +8,14 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.timeline import Timeline
+from perfscope.dataframes import columns as col
 from perfscope.dataframes.columns import (
-    RANK,
     Block,
     TableSpec,
     Texts,
     constant,
-    integer,
     never,
-    optional,
     pieces,
-    span,
-    text,
     where_known,
 )
 from perfscope.dataframes.source import Source
@@ -93,14 +89,16 @@ TABLE = TableSpec(
     name="steps",
     summary="One row for each step of each rank, rank after rank.",
     columns=(
-        RANK,
-        integer("number", "of the step"),
-        optional("epoch", "number of the epoch"),
-        *span("the step"),
-        integer("communication_ns", "time of the main thread in communication inside it", "ns"),
-        optional("samples", "processed by this rank"),
-        optional("global_batch", "samples of all ranks"),
-        text("source", "framework, marker, or what repeats: collectives, communication, samples"),
+        col.RANK,
+        col.integer("number", "of the step"),
+        col.optional("epoch", "number of the epoch"),
+        *col.span("the step"),
+        col.integer("communication_ns", "time of the main thread in communication inside it", "ns"),
+        col.optional("samples", "processed by this rank"),
+        col.optional("global_batch", "samples of all ranks"),
+        col.text(
+            "source", "framework, marker, or what repeats: collectives, communication, samples"
+        ),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing(

@@ -4,16 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfscope.dataframes.columns import (
-    RANK,
-    TID,
-    Block,
-    Interner,
-    TableSpec,
-    constant,
-    integer,
-    text,
-)
+from perfscope.dataframes import columns as col
+from perfscope.dataframes.columns import Block, Interner, TableSpec, constant
 from perfscope.dataframes.source import Source
 
 
@@ -35,13 +27,13 @@ TABLE = TableSpec(
     name="threads",
     summary="One row for each thread that a rank ever had.",
     columns=(
-        RANK,
-        TID,
-        text("name", "as the program named it"),
-        integer("cpu_ns", "CPU time", "ns"),
-        integer("queue_delay_ns", "time that it waited for a CPU", "ns"),
-        integer("samples", "how often it was looked at"),
-        integer("runnable_samples", "how often it ran or could run"),
+        col.RANK,
+        col.TID,
+        col.text("name", "as the program named it"),
+        col.integer("cpu_ns", "CPU time", "ns"),
+        col.integer("queue_delay_ns", "time that it waited for a CPU", "ns"),
+        col.integer("samples", "how often it was looked at"),
+        col.integer("runnable_samples", "how often it ran or could run"),
     ),
     blocks=_blocks,
     reason=lambda source: source.missing("threads", "no thread was recorded"),
