@@ -14,6 +14,9 @@ from perfscope.cli.answer import answer, results_in, write_junit, write_tables, 
 from perfscope.cli.options import (
     foa_option,
     junit_option,
+    output_option,
+    path_option,
+    paths_argument,
     phase_option,
     planned_option,
     tables_option,
@@ -37,16 +40,11 @@ GATES = ("warn", "fail")
 
 
 @click.command()
-@click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@paths_argument("paths", "PATH...")
 @click.option("--json", "as_json", is_flag=True, help="Print analysis.json instead of a summary.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="PLACE",
-    help="Where analysis.json and report.html go, or the page itself: NAME.html "
+@output_option(
+    "PLACE",
+    "Where analysis.json and report.html go, or the page itself: NAME.html "
     "[default: the directory of the first PATH].",
 )
 @foa_option
@@ -89,9 +87,7 @@ GATES = ("warn", "fail")
     help="Read files on Dask workers: tcp://host:8786, slurm, or local:N processes.",
 )
 @junit_option
-@click.option(
-    "--sarif", type=click.Path(path_type=Path), metavar="FILE", help="Write findings as SARIF."
-)
+@path_option("--sarif", metavar="FILE", text="Write findings as SARIF.")
 @click.option(
     "--log",
     "trackers",

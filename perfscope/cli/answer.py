@@ -66,7 +66,7 @@ def finish_study(
     from perfscope.report.studies.build import PAGE_FILE, contexts, write_page
     from perfscope.schema import write as written
     from perfscope.studies.common.document import STUDY_FILE
-    from perfscope.studies.common.run_reports import with_links
+    from perfscope.studies.common.places import with_links
 
     place, page = results_in(output, document=STUDY_FILE, page=PAGE_FILE)
     study = with_links(study, page)
@@ -90,7 +90,7 @@ def finish_study(
 def write_reports(runs: Sequence[StudyRun]) -> None:
     """Writes the reports that are missing; where one cannot be written the study has no link."""
     from perfscope.report.build import write_report
-    from perfscope.studies.common.run_reports import report_of
+    from perfscope.studies.common.places import report_of
 
     for run in runs:
         report = report_of(run.path)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfscope.cli.answer import finish_study, write_junit, write_reports, write_text
-from perfscope.cli.finite import FiniteRange
 from perfscope.cli.options import (
+    FiniteRange,
     Forms,
     foa_option,
     forms_option,
     junit_option,
+    output_option,
+    path_option,
     phase_option,
     reports_option,
     verbose_option,
@@ -64,19 +66,11 @@ def spread(arguments: Sequence[str]) -> list[str]:
 
 @click.command(cls=_Compare)
 @click.argument("paths", metavar="[A B...]", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--before",
-    multiple=True,
-    metavar="PATH...",
-    type=click.Path(path_type=Path),
-    help="Runs of the first side, instead of A.",
+@path_option(
+    "--before", metavar="PATH...", text="Runs of the first side, instead of A.", multiple=True
 )
-@click.option(
-    "--after",
-    multiple=True,
-    metavar="PATH...",
-    type=click.Path(path_type=Path),
-    help="Runs of the second side, instead of B.",
+@path_option(
+    "--after", metavar="PATH...", text="Runs of the second side, instead of B.", multiple=True
 )
 @click.option("--label", "labels", multiple=True, metavar="TEXT", help="Name of a side, in order.")
 @click.option(
@@ -110,12 +104,8 @@ def spread(arguments: Sequence[str]) -> list[str]:
 @reports_option
 @junit_option
 @click.option("--markdown", metavar="FILE", help="Write Markdown for a pull request; - is stdout.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Where study.json and study.html go, or the page itself: NAME.html [default: compare].",
+@output_option(
+    "DIR", "Where study.json and study.html go, or the page itself: NAME.html [default: compare]."
 )
 @verbose_option
 def compare(  # noqa: PLR0913 - one argument an option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfscope.cli.options import verbose_option
+from perfscope.cli.options import output_option, verbose_option
 from perfscope.errors import ExitCode
 from perfscope.output import say_json
 from perfscope.record.rundir import DEFAULT_NAME
@@ -25,13 +25,8 @@ _LABEL_WIDTH = 9
 
 
 @click.command()
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    default=Path(DEFAULT_NAME),
-    metavar="DIR",
-    help=f"The run directory to check [default: {DEFAULT_NAME}].",
+@output_option(
+    "DIR", f"The run directory to check [default: {DEFAULT_NAME}].", default=Path(DEFAULT_NAME)
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from perfscope.cli.options import verbose_option
+from perfscope.cli.options import output_option, paths_argument, verbose_option
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import say, tell
 
@@ -27,9 +27,7 @@ perfscope export trace/ --to parquet -o tables/
 
 
 @click.command(help=_HELP)
-@click.argument(
-    "paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@paths_argument("paths", "TRACE...")
 @click.option(
     "--to",
     "target_name",
@@ -37,12 +35,8 @@ perfscope export trace/ --to parquet -o tables/
     metavar="FORMAT",
     help="otf2, chrome, perfetto, parquet or csv.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The file or directory to make [default: the trace's name in the current directory].",
+@output_option(
+    "OUT", "The file or directory to make [default: the trace's name in the current directory]."
 )
 @verbose_option
 def export(paths: tuple[Path, ...], *, target_name: str, output: Path | None) -> int:

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from perfscope.cli.answer import finish_study, write_reports
-from perfscope.cli.finite import FiniteRange
-from perfscope.cli.options import Forms, forms_option, reports_option, verbose_option
+from perfscope.cli.options import (
+    FiniteRange,
+    Forms,
+    forms_option,
+    output_option,
+    paths_argument,
+    reports_option,
+    verbose_option,
+)
 from perfscope.errors import PerfscopeError
 from perfscope.output import tell
 
@@ -24,7 +31,7 @@ FACTOR = 1.02
 
 
 @click.command()
-@click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@paths_argument("paths", "DIR...")
 @click.option(
     "--factor",
     type=FiniteRange(1.0, 100.0),
@@ -40,13 +47,7 @@ FACTOR = 1.02
     help="Exit with 1 if the last change in speed was for the worse.",
 )
 @forms_option
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Where study.json, study.html and badge.svg go [default: the first DIR].",
-)
+@output_option("DIR", "Where study.json, study.html and badge.svg go [default: the first DIR].")
 @verbose_option
 def history(
     paths: tuple[Path, ...],

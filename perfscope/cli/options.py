@@ -1,13 +1,31 @@
 """Options that several commands have, as decorators."""
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from perfscope.errors import UsageError
 from perfscope.structures import dataclass
+
+
+class FiniteRange(click.FloatRange):
+    """A range that refuses nan."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number; fails where it is none."""
+        found = float(super().convert(value, param, ctx))
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return found
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _rules(
@@ -29,6 +47,22 @@ def _rules(
             )
         rules.append((name, pattern))
     return tuple(rules)
+
+
+def path_option(*names: str, metavar: str, text: str, **more: Any) -> Callable[[Command], Command]:
+    """An option that takes a path; `text` is its help."""
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, help=text, **more)
+
+
+def output_option(metavar: str, text: str, **more: Any) -> Callable[[Command], Command]:
+    """Where the results of a command go."""
+    return path_option("--output", "-o", metavar=metavar, text=text, **more)
+
+
+def paths_argument(name: str, metavar: str) -> Callable[[Command], Command]:
+    """The paths that a command reads, at least one."""
+    path = click.Path(path_type=Path)
+    return click.argument(name, metavar=metavar, nargs=-1, required=True, type=path)
 
 
 verbose_option = click.option(
@@ -54,16 +88,10 @@ phase_option = click.option(
     metavar="ID=GLOB",
     help="Functions that form a phase, by name: --phase evaluate='*validate*'. May be repeated.",
 )
-tables_option = click.option(
-    "--csv",
-    "tables",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write each table of the page as a CSV file in DIR.",
+tables_option = path_option(
+    "--csv", "tables", metavar="DIR", text="Write each table of the page as a CSV file in DIR."
 )
-junit_option = click.option(
-    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
-)
+junit_option = path_option("--junit", metavar="FILE", text="Write the gates as JUnit XML.")
 planned_option = click.option(
     "--planned-steps",
     type=click.IntRange(1),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from perfscope.cli.options import verbose_option
+from perfscope.cli.options import path_option, verbose_option
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import say, tell
 from perfscope.units import counted, format_bytes
@@ -24,14 +24,7 @@ perfscope redact trace/ -o for-support/
 
 @click.command(help=_HELP)
 @click.argument("path", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--output",
-    "-o",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The directory to make.",
-)
+@path_option("--output", "-o", metavar="OUT", text="The directory to make.", required=True)
 @verbose_option
 def redact(path: Path, *, output: Path) -> int:
     """Write a copy of a recording to share: hashes in place of names, paths and commands."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfscope.cli.answer import finish_study
-from perfscope.cli.options import Forms, forms_option, verbose_option
+from perfscope.cli.options import Forms, forms_option, output_option, paths_argument, verbose_option
 from perfscope.output import tell
 
 if TYPE_CHECKING:
@@ -19,16 +19,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@paths_argument("paths", "DIR...")
 @forms_option
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    default=Path("restarts"),
-    show_default=True,
-    metavar="DIR",
-    help="Where study.json and study.html go.",
+@output_option(
+    "DIR", "Where study.json and study.html go.", default=Path("restarts"), show_default=True
 )
 @verbose_option
 def restarts(paths: tuple[Path, ...], *, forms: Forms, output: Path) -> int:

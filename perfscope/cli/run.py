@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from perfscope.cli.options import output_option
 from perfscope.record.launch import (
     DEFAULT_GPU_HZ,
     DEFAULT_HZ,
@@ -131,13 +132,10 @@ perfscope run --output runs/baseline -- python train.py
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
     options_metavar="[OPTIONS] [--]",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
+@output_option(
+    "DIR",
+    f"Run directory [default: {DEFAULT_NAME}]; never overwritten, numbered when taken.",
     default=Path(DEFAULT_NAME),
-    metavar="DIR",
-    help=f"Run directory [default: {DEFAULT_NAME}]; never overwritten, numbered when taken.",
 )
 @click.option(
     "--max-size",

@@ -13,6 +13,9 @@ from perfscope.cli.options import (
     Forms,
     foa_option,
     forms_option,
+    output_option,
+    path_option,
+    paths_argument,
     phase_option,
     reports_option,
     verbose_option,
@@ -31,7 +34,7 @@ CSV_FILE = "scaling.csv"
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@paths_argument("runs", "RUN...")
 @click.option(
     "--axis",
     type=click.Choice(["ranks", "cores", "threads", "gpus", "nodes"]),
@@ -50,23 +53,19 @@ CSV_FILE = "scaling.csv"
     show_default=True,
     help="Whose definition of serialization and transfer efficiency.",
 )
-@click.option(
+@path_option(
     "--external",
-    multiple=True,
     metavar="FILE.csv",
-    type=click.Path(path_type=Path),
-    help="Series to plot alongside: series,size,time_s (or samples_per_s, speedup); repeatable.",
+    text="Series to plot alongside: series,size,time_s (or samples_per_s, speedup); repeatable.",
+    multiple=True,
 )
 @forms_option
 @reports_option
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
+@output_option(
+    "DIR",
+    "Where study.json, study.html and scaling.csv go, or the page itself: NAME.html.",
     default=DEFAULT_OUTPUT,
     show_default=True,
-    metavar="DIR",
-    help="Where study.json, study.html and scaling.csv go, or the page itself: NAME.html.",
 )
 @foa_option
 @phase_option

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfscope.cli.answer import finish_study, write_reports
-from perfscope.cli.options import Forms, forms_option, verbose_option
+from perfscope.cli.options import Forms, forms_option, output_option, path_option, verbose_option
 from perfscope.cli.run import Steps
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import rewrite, say, say_lines, tell
@@ -74,11 +74,8 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     metavar="NAME=V,V...",
     help="Values to substitute for {NAME} in the command.",
 )
-@click.option(
-    "--configs",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Named sets (YAML): env, var, launcher, command of each.",
+@path_option(
+    "--configs", metavar="FILE", text="Named sets (YAML): env, var, launcher, command of each."
 )
 @click.option(
     "--repeat",
@@ -112,12 +109,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     metavar="REGEX",
     help="The speed that the job prints, instead of the recorded one: 'img/sec ([0-9.]+)'.",
 )
-@click.option(
-    "--sbatch",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write Slurm job scripts to DIR instead of running.",
-)
+@path_option("--sbatch", metavar="DIR", text="Write Slurm job scripts to DIR instead of running.")
 @click.option(
     "--sbatch-option",
     "sbatch_options",
@@ -125,13 +117,10 @@ def _seconds(_context: click.Context, _option: click.Parameter, value: str | Non
     metavar="OPTION",
     help="An #SBATCH option for the scripts: --partition=short.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
+@output_option(
+    "DIR",
+    f"Where runs and study go [default: {DEFAULT_DIRECTORY}].",
     default=Path(DEFAULT_DIRECTORY),
-    metavar="DIR",
-    help=f"Where runs and study go [default: {DEFAULT_DIRECTORY}].",
 )
 @click.option("--resume", is_flag=True, help="Resume the sweep in DIR; no command needed.")
 @click.option("--no-run", is_flag=True, help="Run nothing; build the study from the existing runs.")

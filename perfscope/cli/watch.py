@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from perfscope.cli.answer import writing
-from perfscope.cli.options import verbose_option
+from perfscope.cli.options import path_option, verbose_option
 from perfscope.errors import ExitCode
 
 # \b keeps click from folding the lines behind it.
@@ -25,12 +25,7 @@ perfscope watch trace/ --once               a snapshot; exit code 1 if stalled
 @click.command(help=_HELP)
 @click.argument("path", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Print one snapshot and exit.")
-@click.option(
-    "--html",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write an HTML page instead, again and again.",
-)
+@path_option("--html", metavar="FILE", text="Write an HTML page instead, again and again.")
 @click.option(
     "--interval",
     "interval_s",

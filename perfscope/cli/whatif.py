@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfscope.cli.options import foa_option, phase_option, planned_option, verbose_option
+from perfscope.cli.options import (
+    foa_option,
+    paths_argument,
+    phase_option,
+    planned_option,
+    verbose_option,
+)
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 from perfscope.output import say, say_json
 from perfscope.structures import dataclass
@@ -87,9 +93,7 @@ perfscope whatif trace/ --edit every:10:evaluation --edit straggler@3
 
 
 @click.command(help=_HELP)
-@click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@paths_argument("paths", "PATH...")
 @click.option("--edit", "edits", multiple=True, required=True, metavar="EDIT", help="The change.")
 @planned_option
 @foa_option

@@ -8,9 +8,9 @@ from perfscope.dataframes.columns import pieces
 from perfscope.dataframes.source import Source
 from perfscope.dataframes.tables.kernels import KINDS as KERNEL_KINDS
 from perfscope.dataframes.tables.operations import CLASS_OF, CLASSES, NAMES
-from perfscope.export._chrome_events import Arguments, event, metadata
+from perfscope.export._chrome_events import Arguments, Event, event, metadata
 from perfscope.export._rows import Lanes, RowKind, Rows, nested, rank_rows, thread_names
-from perfscope.readers.common.partners import EXCHANGES
+from perfscope.readers.common.calls import EXCHANGES
 from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN
 from perfscope.trace.model import PEER_PROC_NULL, Rank, RowFlag, Table
 from perfscope.trace.operations import IS_COLLECTIVE
@@ -53,7 +53,7 @@ def rank_events(source: Source, position: int) -> Iterator[str]:
                 if lane:
                     arguments = {**arguments, "tid": tid}
                 category = CALLS.get(str(arguments.get("kind")), ANNOTATION)
-                fields: dict[str, str | int] = {"cat": category, "name": label}
+                fields: Event = {"cat": category, "name": label}
                 yield event("X", rank.number, tracks[lane], start, fields, arguments, end - start)
         yield from _samples(source, rank, tid)
     yield from _requests(rank)
@@ -162,7 +162,7 @@ def _requests(rank: Rank) -> Iterator[str]:
         times = zip(rows["t0"].tolist(), rows["tid"].tolist(), strict=True)
         told = _operations(rows, "request")
         for (at, tid), (name, arguments) in zip(times, told, strict=True):
-            fields: dict[str, str | int] = {"cat": REQUEST, "name": name, "s": "t"}
+            fields: Event = {"cat": REQUEST, "name": name, "s": "t"}
             yield event("i", rank.number, tid, at, fields, arguments)
 
 
@@ -172,7 +172,7 @@ def _samples(source: Source, rank: Rank, tid: int) -> Iterator[str]:
     mine = rank.stacks[rank.stacks["tid"] == tid]
     for at, stack in zip(mine["t"].tolist(), mine["stack"].tolist(), strict=True):
         frame = trace.frames[int(labels.user_frame[stack])]
-        fields: dict[str, str | int] = {"cat": "sample", "name": frame.function, "s": "t"}
+        fields: Event = {"cat": "sample", "name": frame.function, "s": "t"}
         yield event("i", rank.number, tid, at, fields, {"file": frame.file, "line": frame.line})
 
 
@@ -187,7 +187,7 @@ def counter_events(source: Source, position: int, dropped: list[str]) -> Iterato
             if not np.isfinite(value):
                 left_out += 1
                 continue
-            fields: dict[str, str | int] = {"cat": "counter", "name": names[name]}
+            fields: Event = {"cat": "counter", "name": names[name]}
             yield event("C", rank.number, 0, at, fields, {"value": value})
     if left_out:
         dropped.append(
@@ -200,16 +200,16 @@ def _process_counters(rank: Rank) -> Iterator[str]:
         rows = rank.process_samples[part]
         columns = (rows[name].tolist() for name in ("t", "rss_bytes", "threads", "runnable"))
         for at, rss, threads, runnable in zip(*columns, strict=True):
-            memory: dict[str, str | int] = {"cat": "counter", "name": "memory"}
+            memory: Event = {"cat": "counter", "name": "memory"}
             yield event("C", rank.number, 0, at, memory, {"rss_bytes": rss})
-            count: dict[str, str | int] = {"cat": "counter", "name": "threads"}
+            count: Event = {"cat": "counter", "name": "threads"}
             told = {"threads": threads, "runnable": runnable}
             yield event("C", rank.number, 0, at, count, told)
     busy = rank.process_samples
     passed, used = np.diff(busy["t"]), np.diff(busy["cpu_ns"])
     shares = (used / np.maximum(passed, 1)).tolist()
     for at, share in zip(busy["t"][1:].tolist(), shares, strict=True):
-        fields: dict[str, str | int] = {"cat": "counter", "name": "CPUs busy"}
+        fields: Event = {"cat": "counter", "name": "CPUs busy"}
         yield event("C", rank.number, 0, at, fields, {"CPUs": round(share, 6)})
 
 
@@ -255,6 +255,6 @@ def _kernel(source: Source, rank: Rank, track: int, row: tuple[int, ...]) -> Ite
     arguments |= {"Collective name": source.trace.names[told["op"]]} if told["op"] >= 0 else {}
     yield event("X", rank.number, track, t0, fields, arguments, max(t1 - t0, 0))
     if launch != LAUNCH_UNKNOWN and correlation >= 0:
-        shared: dict[str, str | int] = {"cat": "ac2g", "name": "ac2g", "id": correlation}
+        shared: Event = {"cat": "ac2g", "name": "ac2g", "id": correlation}
         yield event("s", rank.number, rank.main_tid, launch, shared, {})
         yield event("f", rank.number, track, t0, {**shared, "bp": "e"}, {})

@@ -8,7 +8,7 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.dataframes.source import Source
 from perfscope.export._rows import RowKind, Rows, rank_rows
-from perfscope.readers.common.partners import EXCHANGES
+from perfscope.readers.common.calls import EXCHANGES
 from perfscope.trace.model import PEER_PROC_NULL, Communicator, RowFlag, Table
 from perfscope.trace.operations import OperationClass, in_classes
 

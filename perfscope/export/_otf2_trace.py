@@ -9,8 +9,6 @@ import numpy as np
 
 import perfscope
 from perfscope.dataframes.source import Source
-from perfscope.export._facts import facts_of
-from perfscope.export._horovod import with_exposed_source
 from perfscope.export._otf2_archive import Archive, Failures, Group, Location, raise_error
 from perfscope.export._otf2_events import Functions, Life, ThreadWriter
 from perfscope.export._otf2_metrics import Metrics
@@ -22,6 +20,7 @@ from perfscope.export._otf2_regions import (
 )
 from perfscope.export._otf2_rows import ATTRIBUTES, RankTables, RegionNumbers, members_of
 from perfscope.export._rows import Lanes, thread_names
+from perfscope.export._source import facts_of, with_exposed_source
 from perfscope.readers.common.exported import KEY
 from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DeviceKind

@@ -1,12 +1,15 @@
-"""What the exports of tables share: the description that lies beside them."""
+"""What the exports of tables share: a file for each, and the description that lies beside them."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import perfscope
+from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import TableSpec
 from perfscope.dataframes.source import Source
-from perfscope.export._facts import facts_of
+from perfscope.export._source import facts_of, with_exposed_source
 from perfscope.readers.common.exported import KEY
 from perfscope.trace.model import Trace
 
@@ -14,7 +17,23 @@ DESCRIPTION_FILE = "tables.json"
 SCHEMA_VERSION = "1"
 
 
-def described(source: Source, rows: dict[str, int], tables: dict[str, TableSpec]) -> str:
+def write_tables(
+    source: Source, output: Path, ending: str, write: Callable[[TableSpec, Source, Path], int]
+) -> list[str]:
+    """Writes every table of a trace as <table><ending>, and tables.json which describes them.
+
+    `write` writes one, and tells how many rows it has.
+    """
+    output.mkdir()
+    source = with_exposed_source(source)
+    known = tables()
+    rows = {name: write(one, source, output / f"{name}{ending}") for name, one in known.items()}
+    description = _described(source, rows, known)
+    (output / DESCRIPTION_FILE).write_text(description, encoding="utf-8")
+    return []
+
+
+def _described(source: Source, rows: dict[str, int], tables: dict[str, TableSpec]) -> str:
     """What the files hold: columns with dtype and unit, and why a table is empty."""
     trace = source.trace
     document: dict[str, Any] = {

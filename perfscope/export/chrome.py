@@ -3,12 +3,11 @@
 Times are microseconds with three decimals since `baseTimeNanoseconds`: exact nanoseconds.
 """
 
-import gzip
 import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,8 @@ from perfscope.dataframes.tables.messages import TABLE as MESSAGES
 from perfscope.dataframes.tables.messages import message_threads
 from perfscope.export._chrome_events import Event, event
 from perfscope.export._chrome_rank import counter_events, kernel_events, rank_events
-from perfscope.export._facts import facts_of
-from perfscope.export._horovod import with_exposed_source
-from perfscope.export.target import Target
+from perfscope.export._source import facts_of, with_exposed_source
+from perfscope.export.target import Target, opened
 from perfscope.readers.common.exported import KEY, PARTNERS
 from perfscope.trace.model import Trace
 
@@ -33,8 +31,8 @@ def write(source: Source, output: Path) -> list[str]:
     """Writes a trace as one JSON object, compressed where the output's name ends in .gz."""
     dropped: list[str] = []
     source = with_exposed_source(source)
-    with _opened(output) as stream:
-        stream.write(_head(source))
+    with io.TextIOWrapper(opened(output), encoding="ascii", newline="\n") as stream:
+        stream.write(json.dumps(beside(source))[:-1] + ', "traceEvents": [')
         first = True
         for text in _joined(events_of(source, dropped)):
             stream.write("\n" if first else ",\n")
@@ -42,13 +40,6 @@ def write(source: Source, output: Path) -> list[str]:
             first = False
         stream.write("\n]}\n")
     return dropped
-
-
-def _opened(output: Path) -> IO[str]:
-    if output.suffix == ".gz":
-        packed = gzip.GzipFile(output, "xb", compresslevel=6, mtime=0)
-        return io.TextIOWrapper(cast("IO[bytes]", packed), encoding="ascii", newline="\n")
-    return output.open("x", encoding="ascii", newline="\n")
 
 
 def beside(source: Source) -> dict[str, Any]:
@@ -66,10 +57,6 @@ def beside(source: Source) -> dict[str, Any]:
             KEY: {**facts_of(source), PARTNERS: True},
         },
     }
-
-
-def _head(source: Source) -> str:
-    return json.dumps(beside(source))[:-1] + ', "traceEvents": ['
 
 
 def _job(trace: Trace) -> dict[str, Any]:

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import Maybe, TableSpec, Texts, Values
 from perfscope.dataframes.source import Source
-from perfscope.export._horovod import with_exposed_source
-from perfscope.export._tables import DESCRIPTION_FILE, described
+from perfscope.export._tables import write_tables
 from perfscope.export.target import Target, clean
 from perfscope.output import csv_cell
 
@@ -23,15 +21,7 @@ END_OF_LINE = "\r\n"
 
 def write(source: Source, output: Path) -> list[str]:
     """Writes every table of a trace as <table>.csv, and tables.json which describes them."""
-    output.mkdir()
-    source = with_exposed_source(source)
-    known = tables()
-    rows = {
-        name: _write_table(table, source, output / f"{name}.csv") for name, table in known.items()
-    }
-    description = described(source, rows, known)
-    (output / DESCRIPTION_FILE).write_text(description, encoding="utf-8")
-    return []
+    return write_tables(source, output, ".csv", _write_table)
 
 
 def _write_table(table: TableSpec, source: Source, path: Path) -> int:

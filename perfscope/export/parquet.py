@@ -4,11 +4,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from perfscope.dataframes.catalog import tables
 from perfscope.dataframes.columns import Column, Kind, Maybe, TableSpec, Texts, Values
 from perfscope.dataframes.source import Source
-from perfscope.export._horovod import with_exposed_source
-from perfscope.export._tables import DESCRIPTION_FILE, described
+from perfscope.export._tables import write_tables
 from perfscope.export.target import Target, clean, missing_package
 
 
@@ -26,16 +24,7 @@ def check() -> None:
 
 def write(source: Source, output: Path) -> list[str]:
     """Writes every table of a trace as <table>.parquet, and tables.json which describes them."""
-    output.mkdir()
-    source = with_exposed_source(source)
-    known = tables()
-    rows = {
-        name: _write_table(table, source, output / f"{name}.parquet")
-        for name, table in known.items()
-    }
-    description = described(source, rows, known)
-    (output / DESCRIPTION_FILE).write_text(description, encoding="utf-8")
-    return []
+    return write_tables(source, output, ".parquet", _write_table)
 
 
 def _write_table(table: TableSpec, source: Source, path: Path) -> int:

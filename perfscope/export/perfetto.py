@@ -4,17 +4,16 @@ Ranks are processes, numbered from 1 on, because Perfetto takes 0 for the kernel
 Times are the wall clock's, in nanoseconds.
 """
 
-import gzip
 import json
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from perfscope.dataframes.source import Source
 from perfscope.export import _perfetto_packets as proto
 from perfscope.export._chrome_rank import FIRST_LANE
-from perfscope.export._horovod import with_exposed_source
+from perfscope.export._source import with_exposed_source
 from perfscope.export.chrome import beside, events_of
-from perfscope.export.target import Target
+from perfscope.export.target import Target, opened
 
 FACTS = "perfscope.export"
 """The instant that holds what a Chrome file has beside its events."""
@@ -26,7 +25,7 @@ def write(source: Source, output: Path) -> list[str]:
     """Writes a trace as packets, compressed where the output's name ends in .gz."""
     dropped: list[str] = []
     source = with_exposed_source(source)
-    with _opened(output) as stream:
+    with opened(output) as stream:
         tracks = _Tracks(stream, source.trace.origin_unix_ns)
         facts = {k: v for k, v in beside(source).items() if k != "baseTimeNanoseconds"}
         tracks.begin(json.dumps(facts))
@@ -34,12 +33,6 @@ def write(source: Source, output: Path) -> list[str]:
             tracks.take(json.loads(text))
         tracks.close()
     return dropped
-
-
-def _opened(output: Path) -> IO[bytes]:
-    if output.suffix == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(output, "xb", compresslevel=6, mtime=0))
-    return output.open("xb")
 
 
 class _Tracks:

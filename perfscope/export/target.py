@@ -1,10 +1,12 @@
 """What an export is, and how its output comes to stand under its name only when it is complete."""
 
 import errno
+import gzip
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 from perfscope.dataframes.source import Source
 from perfscope.errors import PerfscopeError, UsageError
@@ -135,3 +137,10 @@ def clean(word: str) -> str:
     """A text that every encoding of Unicode can hold: no lone surrogates, no NUL."""
     safe = word.encode("utf-8", "backslashreplace").decode("utf-8")
     return safe.replace("\0", "\\x00")
+
+
+def opened(output: Path) -> IO[bytes]:
+    """A new file to write to, compressed where its name ends in .gz: always to the same bytes."""
+    if output.suffix == ".gz":
+        return cast("IO[bytes]", gzip.GzipFile(output, "xb", compresslevel=6, mtime=0))
+    return output.open("xb")

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from perfscope.standstill.now import RankNow
-from perfscope.standstill.reasons import SILENT_S, named
+from perfscope.standstill.reasons import SILENT_S, in_start, named, reasons, silence
+from perfscope.structures import dataclass
 from perfscope.units import (
     MISSING,
     counted,
@@ -12,9 +13,21 @@ from perfscope.units import (
     format_seconds,
     format_share,
 )
-from perfscope.watch.block import Block
 from perfscope.watch.picture import HostMemory, Picture, ProcessNow
-from perfscope.watch.stalls import stalled
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the picture."""
+
+    title: str  # what it is about, "" for the head
+    lines: Sequence[str] = ()  # sentences
+    heads: Row = ()  # of the columns of its table
+    rows: Sequence[Row] = ()  # of its table
+    is_loud: bool = False  # whether it tells of trouble
+
 
 MOST_RANKS = 32
 MOST_PENDING = 8
@@ -176,3 +189,27 @@ def _gpus(picture: Picture) -> Block:
         for one in picture.gpus
     ]
     return Block("GPUs", heads=("host", "GPU", "idle", "memory", "used by"), rows=rows)
+
+
+def stalled(picture: Picture, stall_s: float) -> Block:
+    """What holds up a job in which nothing has begun or ended for so long; else empty."""
+    if picture.is_over or picture.stalled_s < stall_s:
+        return Block("")
+    how_long = format_seconds(picture.stalled_s)
+    if not picture.ranks:
+        line = (
+            f"After {how_long} nothing is recorded: no process of the job has called MPI or run "
+            "Python."
+        )
+        return Block("Stalled", [line], is_loud=True)
+    if picture.starting:
+        lines = [
+            f"No process has come out of MPI_Init for {how_long}.",
+            in_start(picture.starting, picture.asked_for),
+        ]
+        return Block("Stalled", lines, is_loud=True)
+    last = "" if picture.steps is None else f" The last step of all was {picture.steps.last}."
+    lines = [f"No rank has begun or finished a call, phase or step for {how_long}.{last}"]
+    lines += reasons(picture.ranks, picture.pending)
+    lines += filter(None, [silence(picture.age_s)])
+    return Block("Stalled", lines, is_loud=True)

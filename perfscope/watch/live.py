@@ -12,8 +12,7 @@ from perfscope.output import say
 from perfscope.report.console import console, live_screen
 from perfscope.structures import dataclass
 from perfscope.watch import page, text
-from perfscope.watch.block import Block
-from perfscope.watch.blocks import blocks
+from perfscope.watch.blocks import Block, blocks
 from perfscope.watch.look import WINDOW_S, look
 from perfscope.watch.picture import Picture
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from perfscope.report.build import asset, environment_of, write_page
-from perfscope.watch.block import Block
+from perfscope.watch.blocks import Block
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LAYOUT = """

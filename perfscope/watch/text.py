@@ -6,7 +6,7 @@ from textwrap import wrap
 from rich.text import Text
 
 from perfscope.output import shortened, visible
-from perfscope.watch.block import Block, Row
+from perfscope.watch.blocks import Block, Row
 from perfscope.watch.picture import Picture
 
 LONGEST_CELL = 48

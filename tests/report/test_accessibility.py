@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.browser import Browser
-from perfscope.watch.block import Block
+from perfscope.watch.blocks import Block
 from perfscope.watch.page import write as write_live
 from tests.report import sample_document
 from tests.report.test_page_in_browser import OPEN_ALL

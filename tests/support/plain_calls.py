@@ -5,8 +5,8 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools
 from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.recording.interning import Numbering, translated
 from perfscope.readers.recording.layout import NO_ID, RecordKind
-from perfscope.readers.recording.numbering import Numbering, translated
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.recorded_calls import (
     EXCHANGING,

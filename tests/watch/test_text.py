@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfscope.watch.block import Block
+from perfscope.watch.blocks import Block
 from perfscope.watch.text import lines
 
 HEADS = ("rank", "now", "for", "line")

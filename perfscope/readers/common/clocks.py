@@ -1,12 +1,13 @@
 """One clock for all ranks: how far each process's clock is from that of the trace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
 
 from perfscope.arrays import Ints
 from perfscope.readers.common.clock_estimate import Estimate, TimeMap, estimate
 from perfscope.readers.common.clock_observations import Pair, observe
 from perfscope.structures import dataclass
+from perfscope.trace.clocks import UNMEASURED, UNSTATED
 from perfscope.trace.model import Rank
 from perfscope.trace.moving import move
 
@@ -100,3 +101,19 @@ def _follow(rank: Rank, road: _Road) -> None:
 def shift(rank: Rank, by_ns: int) -> None:
     """Moves all times of a rank by the same amount."""
     move(rank, lambda moments: moments + by_ns)
+
+
+def set_clock_domains(ranks: Sequence[Rank], corrected: Collection[int] = ()) -> int:
+    """Gives the ranks of each host a clock of their own; returns how many clocks there are.
+
+    `corrected` are the numbers of those whose times the trace itself corrects by measurements.
+    """
+    hosts: dict[str, int] = {}
+    for rank in ranks:
+        rank.clock_domain = hosts.setdefault(rank.host, len(hosts))
+    if len(hosts) > 1:
+        measured = {rank.host for rank in ranks if rank.number in corrected}
+        is_corrected = len(measured) >= len(hosts) - 1  # to the clock of the remaining one
+        for rank in ranks:
+            rank.clock_error_ns = UNSTATED if is_corrected else UNMEASURED
+    return len(hosts)

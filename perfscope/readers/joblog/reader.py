@@ -3,14 +3,26 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
 from perfscope.readers.common.tool_reports import MOST_RANKS, reporting_trace
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.joblog import deepspeed, nccl, onednn, records
-from perfscope.readers.joblog.part import Part
+from perfscope.schema.other_tools import ToolReport
 from perfscope.trace.model import Format, Trace
+
+
+class Part(Protocol):
+    """One library's lines: fed line by line, and reduced at the end."""
+
+    def take(self, line: str) -> bool:
+        """Whether the line is this library's."""
+
+    def report(self, path: Path) -> ToolReport | None:
+        """What its lines come to; None where they tell nothing."""
+
 
 SIGNS = (onednn.SIGN, nccl.SIGN, deepspeed.SIGN, records.SIGN)
 _DOCUMENT = re.compile(rb"\s*(?:\{|\[\s*[\[\]{]|<)")

@@ -10,9 +10,8 @@ import numpy as np
 from perfscope.arrays import Ints
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import LONGEST_NS
+from perfscope.readers.common.calls import EXCHANGES, one_at_a_time, set_partners
 from perfscope.readers.common.exported import KEY, PARTNERS, lives
-from perfscope.readers.common.overlaps import one_at_a_time
-from perfscope.readers.common.partners import EXCHANGES, set_partners
 from perfscope.readers.kineto.file import (
     BACKGROUND,
     CALL,

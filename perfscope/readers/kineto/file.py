@@ -18,7 +18,6 @@ from perfscope.readers.common.amounts import LONGEST_NS
 from perfscope.readers.common.blocks import Growth, as_text, blocks
 from perfscope.readers.detect import GZIP
 from perfscope.readers.encoding import is_marked
-from perfscope.readers.kineto.kernels import plain_kernels
 from perfscope.readers.kineto.times import (
     Extent,
     extent,
@@ -28,7 +27,7 @@ from perfscope.readers.kineto.times import (
     why_too_short,
 )
 from perfscope.structures import dataclass
-from perfscope.trace.devices import DEVICE_DTYPE
+from perfscope.trace.devices import DEVICE_DTYPE, DeviceKind
 from perfscope.trace.elsewhere import Elsewhere
 from perfscope.trace.model import Table
 from perfscope.units import capitalized, counted
@@ -75,6 +74,8 @@ CALL_DTYPE = np.dtype(
 """Calls of communication libraries and ends of their requests, as perfscope exports them."""
 CALL, BACKGROUND, REQUEST = range(3)
 """Kinds of calls, as the engine numbers them: of Horovod's own thread, and ends of requests."""
+DESCRIPTORS = (" [clone .kd]", ".kd")
+"""Behind a kernel's name what AMD's compiler calls its descriptor by: some tools give that name."""
 LAUNCH_DTYPE = np.dtype([("correlation", "i8"), ("process", "i8"), ("t", "i8")])
 ACTION = "Write the trace again, or give the other files of the run without this one."
 
@@ -328,6 +329,21 @@ def _said_of_times(path: Path, counts: Mapping[str, int], found: Extent) -> list
             f"{path.name}: its times count from 1970 already; baseTimeNanoseconds was not added."
         )
     return notes
+
+
+def plain_kernels(names: list[str], device: Table) -> list[str]:
+    """The names, of kernels among them without their descriptors: one kernel has one name."""
+    is_kernel = np.isin(device["kind"], (DeviceKind.COMPUTE, DeviceKind.COMMUNICATION))
+    for place in np.unique(device["name"][is_kernel]).tolist():
+        if 0 <= place < len(names):
+            names[place] = _plain(names[place])
+    return names
+
+
+def _plain(kernel: str) -> str:
+    for suffix in DESCRIPTORS:
+        kernel = kernel.removesuffix(suffix)
+    return kernel
 
 
 def is_own_export(members: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools
 from perfscope.readers.common.amounts import forget_impossible_sizes
-from perfscope.readers.common.overlaps import one_at_a_time
+from perfscope.readers.common.calls import one_at_a_time
 from perfscope.readers.otf2.devices import device_activity
 from perfscope.readers.otf2.ranks import Location, Places, RankPlaces
 from perfscope.readers.otf2.reduced import Reduced

@@ -14,15 +14,14 @@ from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
 from perfscope.readers.common import exported, texts
+from perfscope.readers.common.clocks import set_clock_domains
 from perfscope.readers.common.exported import KEY
-from perfscope.readers.common.host_clocks import set_clock_domains
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.communication import look_like_communication
 from perfscope.readers.otf2.assembly import assemble_ranks, corrected_ranks
-from perfscope.readers.otf2.metrics import Member, counter_kinds
 from perfscope.readers.otf2.notes import notes_on, reasons
 from perfscope.readers.otf2.ranks import Location, LocationGroup, find_ranks
-from perfscope.readers.otf2.reduced import Reduced
+from perfscope.readers.otf2.reduced import Member, Reduced, counter_kinds
 from perfscope.readers.otf2.regions import PHASE_IDS, Phases, Region, Rules, roles
 from perfscope.scratch import calls_that_fit
 from perfscope.trace.model import Communicator, Format, Rank, Table, Trace

@@ -1,17 +1,46 @@
 """What the engine reduced of an OTF2 archive, and the names that its rows refer to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Ints
-from perfscope.readers.otf2.metrics import Member
 from perfscope.readers.otf2.ranks import Location
 from perfscope.readers.otf2.regions import Region
 from perfscope.structures import dataclass
+from perfscope.trace.counters import CounterKind
 from perfscope.trace.model import Table
+
+ACCUMULATED, ABSOLUTE, RELATIVE = range(3)
+"""The lower half of a mode (OTF2_MetricValueProperty)."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A metric as the archive defines it."""
+
+    id: int
+    name: str
+    unit: str
+    mode: int
+
+    @property
+    def kind(self) -> CounterKind:
+        """What its values in the trace are; the engine has added up relative ones."""
+        grows = self.mode & 0xF in {ACCUMULATED, RELATIVE}
+        return CounterKind.GROWING if grows else CounterKind.VALUE
+
+
+def counter_kinds(members: Iterable[Member]) -> dict[str, CounterKind]:
+    """The kind by name; where metrics of one name differ, their values are only values."""
+    found: dict[str, CounterKind] = {}
+    for member in members:
+        if found.setdefault(member.name, member.kind) is not member.kind:
+            found[member.name] = CounterKind.VALUE
+    return found
+
 
 NS = 1_000_000_000
 _EXACT = (1 << 63) // NS // 2

@@ -12,7 +12,7 @@ from perfscope.arrays import Ints
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.judging import NEGLIGIBLE
-from perfscope.readers.common.host_clocks import set_clock_domains
+from perfscope.readers.common.clocks import set_clock_domains
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.paraver.calls import Calls, build_calls, callers
 from perfscope.readers.paraver.communicators import Communicators

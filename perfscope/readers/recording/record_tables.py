@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints
 from perfscope.readers.recording import agent_metadata
+from perfscope.readers.recording.interning import Ids, Numbering
 from perfscope.readers.recording.layout import RecordKind
-from perfscope.readers.recording.numbering import Ids, Numbering
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.readers.recording.recorded_calls import add_counts
 from perfscope.readers.recording.samples import (

@@ -8,8 +8,8 @@ import numpy as np
 
 from perfscope.engine import engine
 from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.recording.interning import Numbering
 from perfscope.readers.recording.layout import RECORD_DTYPE, RecordKind
-from perfscope.readers.recording.numbering import Numbering
 from perfscope.readers.recording.record_file import MAX_LIFE_NS
 from perfscope.structures import dataclass
 from perfscope.trace import model

@@ -3,8 +3,8 @@
 import numpy as np
 
 from perfscope.readers.common.amounts import MAX_AMOUNT
+from perfscope.readers.recording.interning import Numbering, translated
 from perfscope.readers.recording.layout import CellFlag, RecordKind
-from perfscope.readers.recording.numbering import Numbering, translated
 from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.trace.model import Table
 from perfscope.trace.operations import KNOWN

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Callable, Sequence
 
 from perfscope.schema.compare import SideDifference
+from perfscope.studies.common.comparable import are_different, programs
 from perfscope.studies.common.measures import Measure
-from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.common.run import PINNING_PREFIXES, TRANSPORT_PREFIXES, StudyRun
 from perfscope.studies.compare.sides import Side
 

@@ -7,7 +7,7 @@ from perfscope.errors import UsageError
 from perfscope.metrics.results import Options
 from perfscope.schema.compare import ComparedSide, NotCounted
 from perfscope.structures import dataclass
-from perfscope.studies.common.excluded import left_out
+from perfscope.studies.common.comparable import left_out
 from perfscope.studies.common.places import find_runs
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.runs import labels, load_runs

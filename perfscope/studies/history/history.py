@@ -19,9 +19,8 @@ from perfscope.schema.history import (
     Unread,
 )
 from perfscope.structures import dataclass
-from perfscope.studies.common.excluded import left_out
+from perfscope.studies.common.comparable import left_out, programs
 from perfscope.studies.common.measures import PEAK, STEP, THROUGHPUT, WALL, Measure
-from perfscope.studies.common.programs import programs
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.history.change_points import LEVEL, least_points, trend
 from perfscope.studies.history.losses import loss_series, with_last_change

@@ -1,7 +1,7 @@
 """What a history says in sentences, and how it was found."""
 
 from perfscope.schema.history import History, HistoryGroup
-from perfscope.studies.common.programs import are_different
+from perfscope.studies.common.comparable import are_different
 from perfscope.studies.compare.labels import written
 from perfscope.studies.history.change_points import LEAST_POINTS
 from perfscope.studies.history.history import newest_group

@@ -20,8 +20,8 @@ from perfscope.schema.scaling import (
     ScalingPoint,
     ScalingResult,
 )
+from perfscope.studies.common.comparable import are_different, programs
 from perfscope.studies.common.external import External
-from perfscope.studies.common.programs import are_different, programs
 from perfscope.studies.scaling import models
 from perfscope.studies.scaling.disturbed import disturbed
 from perfscope.studies.scaling.growth import SAME_WORK, STRONG, UNEVEN, trained_samples

@@ -9,7 +9,7 @@ from perfscope.schema.enums import COMMUNICATION_ACCOUNTS
 from perfscope.schema.scaling import Amdahl, Composition, ExtraP, ScaledLoss, Spread, Superlinear
 from perfscope.schema.time import Phase
 from perfscope.structures import dataclass
-from perfscope.studies.common.excluded import left_out_of_sizes
+from perfscope.studies.common.comparable import left_out_of_sizes
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.common.spent import ONCE
 from perfscope.studies.scaling import models

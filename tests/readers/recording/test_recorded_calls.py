@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfscope.readers.recording.interning import Numbering
 from perfscope.readers.recording.layout import NO_ID, RECORD_DTYPE, RecordKind
-from perfscope.readers.recording.numbering import Numbering
 from perfscope.readers.recording.process_file import ProcessFile, read_process
 from perfscope.readers.recording.recorded_calls import LONG_ROWS, RecordedCalls
 from perfscope.trace.model import Table

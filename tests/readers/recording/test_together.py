@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from perfscope.readers.recording.interning import Ids, translated
 from perfscope.readers.recording.layout import RECORD_DTYPE, SampleKind
-from perfscope.readers.recording.numbering import Ids, translated
 from perfscope.readers.recording.samples import (
     SAMPLES,
     cpu_samples,

@@ -1,4 +1,4 @@
-"""Partners of messages in the exports of perfscope, which name them as its tables do."""
+"""Calls in files of other tools: one at a time on a thread, with the partners that exports name."""
 
 import numpy as np
 
@@ -22,3 +22,12 @@ def set_partners(table: Table, target: Ints, source: Ints, root: Ints, received_
     most = np.iinfo(np.int32).max
     told = np.where((received_tag >= 0) & (received_tag <= most), received_tag, -1)
     table["request"][exchanges] = told[exchanges] + 1
+
+
+def one_at_a_time(table: Table) -> None:
+    """A thread is in one call at a time: what begins earlier ends before the next one begins."""
+    for tid in np.unique(table["tid"]).tolist():
+        mine = np.flatnonzero(table["tid"] == tid)
+        reach = np.maximum.accumulate(table["t1"][mine])
+        table["t0"][mine[1:]] = np.maximum(table["t0"][mine[1:]], reach[:-1])
+        table["t1"][mine] = np.maximum(table["t1"][mine], table["t0"][mine])

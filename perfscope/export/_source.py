@@ -1,11 +1,18 @@
-"""Horovod's exposed communication as a thread of its own, which other formats can hold."""
+"""What every export makes of a trace first.
+
+Horovod's exposed communication becomes a thread of its own, which other formats can hold; what none
+has a place for stands beside the events: see `perfscope.readers.common.exported`.
+"""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from perfscope.attribution.exposed import with_exposed_communication
 from perfscope.dataframes.source import Source
+from perfscope.readers.common.exported import facts
+from perfscope.trace.exported import Judged
 from perfscope.trace.model import Rank, ThreadInfo, Trace
 from perfscope.trace.operations import HOROVOD_EXPOSED
 
@@ -39,3 +46,11 @@ def _moved(rank: Rank) -> Rank:
     operations["tid"][operations["op"] == HOROVOD_EXPOSED] = free
     threads = (*rank.threads, ThreadInfo(free, NAME, 0, 0, 0, 0))
     return replace(rank, operations=operations, threads=threads)
+
+
+def facts_of(source: Source) -> dict[str, Any]:
+    """Over which time the recording is judged, what is wrong with it, and how its ranks ended."""
+    prepared = source.prepared
+    focus = prepared.focus
+    judged = Judged(focus.start_ns, focus.end_ns, focus.kind, focus.reason, prepared.damage)
+    return facts(source.trace, judged)
