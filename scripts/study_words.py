@@ -26,7 +26,7 @@ from perfscope.studies.scaling.scaling import laws_of_part
 from perfscope.sweep.study import build, stored
 from perfscope.sweep.study.model import REFUSED, Result, Sweep, noise_of
 from perfscope.sweep.study.objective import OBJECTIVES, Objective
-from perfscope.sweep.study.runs import SweepRun
+from perfscope.sweep.study.run import SweepRun
 
 QUIET = {Status.PASS, Status.NOT_APPLICABLE, Status.NOT_MEASURED}
 
