@@ -4,8 +4,6 @@ Viewers and OTF2 want the intervals of a thread to lie inside each other or apar
 overlap otherwise go to another lane of the thread; operations stay on the first one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import IntEnum
 
@@ -38,7 +36,7 @@ class Rows:
     kind: Ints
     place: Ints
 
-    def of_thread(self, tid: int) -> Rows:
+    def of_thread(self, tid: int) -> "Rows":
         """Those of one thread, outer ones before inner ones."""
         mine = np.flatnonzero(self.tid == tid)
         order = np.lexsort((self.kind[mine], -self.t1[mine], self.t0[mine]))
@@ -67,7 +65,7 @@ class Rows:
             cut |= inside & ((self.t1 > end) if sign > 0 else (self.t0 < begin))
         return np.where(self.is_call, 0, cut).astype(np.int64)
 
-    def at(self, rows: Ints | slice) -> Rows:
+    def at(self, rows: Ints | slice) -> "Rows":
         """Some of them."""
         return Rows(self.t0[rows], self.t1[rows], self.tid[rows], self.kind[rows], self.place[rows])
 

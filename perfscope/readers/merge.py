@@ -5,8 +5,6 @@ it does not have. Ranks are matched by process id where both have it, else by th
 by the wall clock that each recording began at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -167,7 +165,7 @@ def _adopt(run: Trace, other: Trace, match: _Match) -> list[str]:
     return sorted(added)
 
 
-def _adopt_table(mine: Rank, theirs: Rank, name: str, names: _Names) -> bool:
+def _adopt_table(mine: Rank, theirs: Rank, name: str, names: "_Names") -> bool:
     """Whether a table was taken because the run has none."""
     table: Table = getattr(theirs, name)
     if not len(table) or len(getattr(mine, name)):
@@ -204,7 +202,7 @@ def _window(ranks: Sequence[tuple[Rank, Rank]]) -> str:
     )
 
 
-def _devices(activity: DeviceActivity, names: _Names, communicators: Numbers) -> DeviceActivity:
+def _devices(activity: DeviceActivity, names: "_Names", communicators: Numbers) -> DeviceActivity:
     rows = activity.rows
     for table, column in ((rows, "name"), (rows, "op"), (activity.runtime, "name")):
         table[column] = names.translate(table[column])

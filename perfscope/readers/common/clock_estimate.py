@@ -1,7 +1,5 @@
 """How far two clocks are apart, from what was observed between them (docs/metrics.md, Clocks)."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -37,7 +35,7 @@ class TimeMap:
     rest_ns: Floats
 
     @classmethod
-    def constant(cls, offset_ns: int) -> TimeMap:
+    def constant(cls, offset_ns: int) -> "TimeMap":
         """Clocks that run at one speed."""
         return cls(offset_ns, 0, 0.0, np.zeros(1), np.zeros(1))
 
@@ -77,7 +75,7 @@ class _Points:
     def __len__(self) -> int:
         return len(self.at)
 
-    def of(self, rows: npt.NDArray[np.integer] | Bools) -> _Points:
+    def of(self, rows: npt.NDArray[np.integer] | Bools) -> "_Points":
         return _Points(self.at[rows], self.offset[rows], self.doubt[rows])
 
 
@@ -262,7 +260,7 @@ class _Curve:
     values: Floats
 
     @classmethod
-    def through(cls, at: Times, rest: Floats, which: Times, blocks: int) -> _Curve:
+    def through(cls, at: Times, rest: Floats, which: Times, blocks: int) -> "_Curve":
         """One knot in the middle of each stretch, and the outer pieces prolonged to the ends."""
         inside = [which == block for block in range(blocks)]
         knots = np.array([np.median(at[here]) for here in inside]).astype(np.int64)
@@ -281,7 +279,7 @@ class _Curve:
         found: Floats = np.interp(at, self.knots, self.values)
         return found
 
-    def corrected(self, by_block: Floats) -> _Curve:
+    def corrected(self, by_block: Floats) -> "_Curve":
         """The curve with the stretches moved; the ends move with their neighbors."""
         if len(self.knots) > 1:
             by_block = np.concatenate([by_block[:1], by_block, by_block[-1:]])

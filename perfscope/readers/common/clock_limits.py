@@ -3,8 +3,6 @@
 No line may rise above an upper limit (an effect would precede its cause) or fall below a lower one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -28,7 +26,7 @@ class Limits:
     lower_at: Floats
     lower: Floats
 
-    def thinned(self) -> Limits:
+    def thinned(self) -> "Limits":
         """The tightest limits of each window of time; fewer limits still hold."""
         above, high = _tightest(self.upper_at, self.upper)
         below, low = _tightest(self.lower_at, -self.lower)
@@ -62,7 +60,7 @@ class Corridor:
     gap: float
 
     @classmethod
-    def unlimited(cls, gap: float = 0.0) -> Corridor:
+    def unlimited(cls, gap: float = 0.0) -> "Corridor":
         """Where the limits say nothing, or contradict each other."""
         return cls(-np.inf, np.inf, -np.inf, np.inf, gap)
 

@@ -4,8 +4,6 @@ Nobody leaves a synchronizing collective before the last one entered it, and no 
 before its send began. Each such pair of moments on two clocks bounds the difference of the clocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -64,7 +62,7 @@ class Pair:
     out: Letters
     back: Letters
 
-    def reversed(self) -> Pair:
+    def reversed(self) -> "Pair":
         """The same seen from the other side."""
         met = self.meetings
         turned = Meetings(met.far_enter, met.far_exit, met.near_enter, met.near_exit)

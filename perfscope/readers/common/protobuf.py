@@ -1,7 +1,5 @@
 """Messages of protocol buffers, field by field, without their declarations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,7 +21,7 @@ class Part:
     data: memoryview
     offset: int
 
-    def fields(self) -> Iterator[tuple[int, int | Part]]:
+    def fields(self) -> "Iterator[tuple[int, int | Part]]":
         """Number and value of each field: a whole number, or the part that holds it.
 
         Raises:

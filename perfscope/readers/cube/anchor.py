@@ -3,8 +3,6 @@
 Read as it comes, without a tree of the XML: what is kept of a call path are two numbers.
 """
 
-from __future__ import annotations
-
 import xml.parsers.expat
 from array import array
 from collections.abc import Iterable
@@ -73,9 +71,9 @@ class _Element:
 
     tag: str
     attributes: dict[str, str]
-    above: _Element | None
+    above: "_Element | None"
     told: dict[str, str] = field(default_factory=dict)
-    inner: list[_Element] = field(default_factory=list)
+    inner: "list[_Element]" = field(default_factory=list)
 
     def text(self, name: str) -> str:
         """What one of its elements says, "" where there is none."""

@@ -1,7 +1,5 @@
 """One Kineto or Chrome trace file as tables; what is compressed is decompressed on the way."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the host did in a Kineto trace: steps, phases, collectives of the CPU, waits for devices."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -145,7 +143,7 @@ class _Meaning:
     @classmethod
     def of(
         cls, names: Sequence[str], used: Sequence[int], rules: Sequence[tuple[str, str]]
-    ) -> _Meaning:
+    ) -> "_Meaning":
         """Of the names that host rows use; there may be a million others, of kernels."""
         steps = np.full(len(names), -1, np.int64)
         kinds = np.zeros(len(names), np.int64)

@@ -1,7 +1,5 @@
 """What the regions of an OTF2 archive stand for: MPI calls, phases of a training, files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -122,7 +120,7 @@ class Phases:
     of_region: tuple[tuple[PhaseKind, str] | None, ...]
 
     @classmethod
-    def of(cls, regions: Sequence[Region], rules: Rules) -> Phases:
+    def of(cls, regions: Sequence[Region], rules: Rules) -> "Phases":
         """Finds the phases; the user's rules go before the defaults.
 
         Rules are (phase id, glob), for full names and last parts of names.

@@ -1,7 +1,5 @@
 """Communicators of a Paraver trace, whose numbers count anew in each of its applications."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
@@ -33,7 +31,7 @@ class Communicators:
         tasks: Sequence[int],
         told: Iterable[tuple[int, int, Sequence[int]]],
         callers: Iterable[tuple[int, int]] = (),
-    ) -> Communicators:
+    ) -> "Communicators":
         """Numbers them.
 
         Args:

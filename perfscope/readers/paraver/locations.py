@@ -1,7 +1,5 @@
 """Threads of a Paraver trace: which there are, what each computed, and how far its records go."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,7 +37,7 @@ class Locations:
         event_types: Mapping[int, int],
         *,
         is_short: bool,
-    ) -> Locations:
+    ) -> "Locations":
         """Puts together what the engine gives.
 
         `is_short` says that the compressed data end without an end.

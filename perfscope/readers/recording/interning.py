@@ -1,7 +1,5 @@
 """One numbering of names, frames, stacks and communicators for all ranks: ids become indices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
@@ -39,7 +37,7 @@ class Ids:
     values: Ints
 
     @classmethod
-    def of(cls, tables: Sequence[Mapping[int, int]]) -> Ids:
+    def of(cls, tables: Sequence[Mapping[int, int]]) -> "Ids":
         """Those in the tables of the processes, in their order."""
         sizes = [len(table) for table in tables]
         process = np.repeat(np.arange(len(tables)), sizes)

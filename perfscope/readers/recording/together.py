@@ -1,7 +1,5 @@
 """Records of several processes as one table: each question is asked once, and not of each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -21,7 +19,7 @@ class Together:
     count: int  # of the processes
 
     @classmethod
-    def of(cls, tables: Sequence[Table]) -> Together:
+    def of(cls, tables: Sequence[Table]) -> "Together":
         """Tables of processes, in their order."""
         process = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
         rows = np.concatenate(tables) if len(tables) > 1 else tables[0]
@@ -30,15 +28,15 @@ class Together:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def where(self, chosen: Bools) -> Together:
+    def where(self, chosen: Bools) -> "Together":
         """The rows that a mask chooses."""
         return Together(self.rows[chosen], self.process[chosen], self.count)
 
-    def made(self, rows: Table) -> Together:
+    def made(self, rows: Table) -> "Together":
         """Other rows that were made of these, one of each."""
         return Together(rows, self.process, self.count)
 
-    def by_time(self, *columns: Ints) -> Together:
+    def by_time(self, *columns: Ints) -> "Together":
         """The rows of each process in the order of columns, the most important one first."""
         keys = columns[::-1] if self.count == 1 else (*columns[::-1], self.process)
         order = np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0], kind="stable")

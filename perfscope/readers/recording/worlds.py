@@ -1,7 +1,5 @@
 """Which processes are ranks, of which MPI world, and what the others belong to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -55,7 +53,7 @@ class World:
         """The last sign of life of any of its ranks."""
         return max(_life(process)[1] for process in self.processes.values())
 
-    def is_apart_from(self, other: World) -> bool:
+    def is_apart_from(self, other: "World") -> bool:
         """Whether one of the two was over when the other began."""
         return self.over_ns <= other.began_ns or other.over_ns <= self.began_ns
 
