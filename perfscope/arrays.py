@@ -1,6 +1,6 @@
 """Type aliases for NumPy arrays, rows and values by what they are, and how counters grow."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,24 @@ def grouped(key: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(few, kind="stable")
     behind = np.flatnonzero(np.diff(key[order])) + 1
     return order, np.concatenate([[0], behind, [len(key)]])
+
+
+def ordinals(*keys: Ints) -> Ints:
+    """Numbers the rows that are alike in all keys, from 0 on, in their order."""
+    order = np.lexsort(keys[::-1])
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    place = np.arange(len(order))
+    found = np.empty(len(order), np.int64)
+    found[order] = place - np.maximum.accumulate(np.where(is_first, place, 0))
+    return found
+
+
+def mapped(values: npt.NDArray[Any], result_of: Callable[[int], int]) -> Ints:
+    """What a function makes of each number, which it is asked once for each different one."""
+    every, places = np.unique(values, return_inverse=True)
+    found = np.array([result_of(value) for value in every.tolist()], np.int64)
+    return found[places.reshape(-1)]
 
 
 BLOCK = 1 << 16

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import mapped
 from perfscope.readers.common.clocks import shift
 from perfscope.readers.detect import Source
 from perfscope.structures import dataclass
@@ -233,10 +234,7 @@ class _Names:
 
     def translate(self, column: Numbers) -> Numbers:
         """The column with the run's numbers."""
-        used, inverse = np.unique(column, return_inverse=True)
-        table = np.array([self._place(number) for number in used.tolist()], np.int32)
-        result: Numbers = table[inverse]
-        return result
+        return mapped(column, self._place).astype(np.int32)
 
     def _place(self, number: int) -> int:
         if not 0 <= number < len(self._theirs):

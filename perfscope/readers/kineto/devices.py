@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from perfscope.arrays import Ints, ordinals
 from perfscope.readers.kineto.file import KinetoContents
 from perfscope.readers.kineto.groups import Groups
 from perfscope.readers.kineto.host import HostTables, step_at
@@ -155,18 +156,10 @@ def _number(rows: Table, steps: Table) -> None:
         return
     launch = rows["launch"][chosen]
     moment = np.where(launch == LAUNCH_UNKNOWN, rows["t0"][chosen], launch)
-    rows["seq"][chosen] = ordinals(rows["comm"][chosen], step_at(steps, moment))
+    rows["seq"][chosen] = in_steps(rows["comm"][chosen], step_at(steps, moment))
 
 
-def ordinals(groups: np.ndarray[Any, Any], steps: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def in_steps(groups: Ints, steps: Ints) -> Ints:
     """Numbers rows that are in order of time: those of one group and step follow each other."""
-    order = np.lexsort((np.arange(len(groups)), steps, groups))
-    key = np.stack([groups[order], steps[order]], 1)
-    first = np.ones(len(order), np.bool_)
-    first[1:] = np.any(key[1:] != key[:-1], axis=1)
-    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    result = np.empty(len(order), np.int64)
-    within = np.minimum(np.arange(len(order)) - start, PER_STEP - 1)
-    known = np.minimum(np.maximum(steps[order] + 1, 0), 1 << 40)
-    result[order] = known * PER_STEP + within
-    return result
+    known = np.minimum(np.maximum(steps + 1, 0), 1 << 40)
+    return known * PER_STEP + np.minimum(ordinals(groups, steps), PER_STEP - 1)

@@ -23,7 +23,7 @@ from perfscope.readers.kineto.calls import (
 )
 from perfscope.readers.kineto.clocks import measure_clocks
 from perfscope.readers.kineto.communication import look_like_communication, named_by_user
-from perfscope.readers.kineto.devices import device_activity, ordinals, settle
+from perfscope.readers.kineto.devices import device_activity, in_steps, settle
 from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_files
 from perfscope.readers.kineto.file import (
     BACKGROUND,
@@ -305,7 +305,7 @@ def _collectives(host: HostTables, groups: Groups, tid: int) -> Table:
     rows["t1"] = [collective.end_ns for collective in host.collectives]
     rows["op"] = [BY_NAME[collective.operation].code for collective in host.collectives]
     rows["tid"], rows["comm"], rows["peer"] = tid, groups.only, PEER_NONE
-    rows["seq"] = ordinals(rows["comm"], step_at(host.steps, rows["t0"]))
+    rows["seq"] = in_steps(rows["comm"], step_at(host.steps, rows["t0"]))
     return rows
 
 

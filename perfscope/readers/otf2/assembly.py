@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, mapped
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.common.calls import one_at_a_time
 from perfscope.readers.otf2.devices import device_activity
@@ -246,20 +246,14 @@ def _counters(places: Sequence[Location], reduced: Reduced) -> Table:
     rows = reduced.rows(places, "counters", COUNTER_ROW)
     table = np.empty(len(rows), COUNTER_DTYPE)
     table["t"], table["tid"], table["value"] = rows["t"], rows["location"] + 1, rows["value"]
-    distinct, inverse = np.unique(rows["member"], return_inverse=True)
-    known = reduced.members
-    names = [
-        reduced.name(known[number].name if number in known else f"metric {number}")
-        for number in distinct.tolist()
-    ]
-    table["name"] = np.array(names, np.int32)[inverse.reshape(-1)] if names else 0
+    table["name"] = mapped(rows["member"], reduced.member_name)
     return table
 
 
 def _profile(places: Sequence[Location], reduced: Reduced) -> Table:
     rows = reduced.rows(places, "profile", PROFILE_ROW)
     table = np.empty(len(rows), PROFILE_DTYPE)
-    table["name"] = reduced.region_names(rows["region"]) if len(rows) else 0
+    table["name"] = reduced.region_names(rows["region"])
     table["tid"] = rows["location"] + 1
     table["count"] = rows["count"]
     table["inclusive_ns"] = reduced.ticks.durations_ns(rows["inclusive"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import ordinals
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
@@ -22,7 +22,7 @@ from perfscope.readers.otf2.ranks import Location, LocationGroup, find_ranks
 from perfscope.readers.otf2.reduced import Member, Reduced, counter_kinds
 from perfscope.readers.otf2.regions import PHASE_IDS, Phases, Region, Rules, roles
 from perfscope.scratch import calls_that_fit
-from perfscope.trace.model import Communicator, Format, Rank, Table, Trace
+from perfscope.trace.model import Communicator, Format, Rank, Trace
 from perfscope.trace.operations import COLLECTIVE_CLASSES, OperationClass, codes_mask
 
 _ORDERED = codes_mask(COLLECTIVE_CLASSES - {OperationClass.COMMUNICATOR})
@@ -67,19 +67,9 @@ def number_collectives(ranks: Sequence[Rank]) -> None:
     for rank in ranks:
         rows = rank.operations
         ordered = _ORDERED[rows["op"]]
-        rows["seq"] = np.where(ordered, _ordinals(rows, ordered), rows["seq"])
-
-
-def _ordinals(rows: Table, ordered: Bools) -> Ints:
-    result = np.full(len(rows), -1, np.int64)
-    chosen = np.flatnonzero(ordered & (rows["comm"] >= 0))
-    order = chosen[np.argsort(rows["comm"][chosen], kind="stable")]
-    comm = rows["comm"][order]
-    first = np.ones(len(order), np.bool_)
-    first[1:] = comm[1:] != comm[:-1]
-    starts = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    result[order] = np.arange(len(order)) - starts
-    return result
+        rows["seq"][ordered] = -1
+        chosen = np.flatnonzero(ordered & (rows["comm"] >= 0))
+        rows["seq"][chosen] = ordinals(rows["comm"][chosen])
 
 
 MAGICS = (b"\x03BOTF2\0", b"\x03#OTF2\0")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, mapped
 from perfscope.readers.otf2.ranks import Location
 from perfscope.readers.otf2.regions import Region
 from perfscope.structures import dataclass
@@ -101,15 +101,18 @@ class Reduced:
             self.names.append(text)
         return self._index[text]
 
-    def region_names(self, regions: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+    def region_names(self, regions: npt.NDArray[np.integer]) -> Ints:
         """Indices of the names of regions."""
-        distinct, inverse = np.unique(regions, return_inverse=True)
-        names = [
-            self.name(self.regions[place].name if place < len(self.regions) else "undefined region")
-            for place in distinct.tolist()
-        ]
-        found: npt.NDArray[np.int32] = np.array(names, np.int32)[inverse.reshape(-1)]
-        return found
+        return mapped(regions, self._region_name)
+
+    def _region_name(self, place: int) -> int:
+        known = place < len(self.regions)
+        return self.name(self.regions[place].name if known else "undefined region")
+
+    def member_name(self, number: int) -> int:
+        """The index of the name of a metric."""
+        known = self.members.get(number)
+        return self.name(known.name if known else f"metric {number}")
 
     def rows(self, places: Sequence[Location], table: str, dtype: np.dtype[Any]) -> Table:
         """The rows of some locations, sorted by their first column."""

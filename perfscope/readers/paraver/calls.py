@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Ints, mapped, ordinals
 from perfscope.judging import NEGLIGIBLE
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.paraver.communicators import Communicators
@@ -101,9 +101,7 @@ def build_calls(
     table = np.zeros(len(calls), OPERATION_DTYPE)
     for column in ("t0", "t1", "flags"):
         table[column] = calls[column]
-    values, places = np.unique(calls["value"], return_inverse=True)
-    codes = np.array([labels.operation(value) for value in values.tolist()], np.uint16)
-    table["op"] = codes[places] if len(codes) else 0
+    table["op"] = mapped(calls["value"], labels.operation)
     table["seq"] = -1
     table["peer"] = PEER_NONE
     table["tag"] = -1
@@ -131,14 +129,8 @@ def _set_collectives(table: Table, calls: Table, rank: Rows) -> None:
     rows = np.flatnonzero(IS_COLLECTIVE[table["op"]] & (table["comm"] >= 0))
     if not len(rows):
         return
-    comm = table["comm"][rows].astype(np.int64)
-    order = np.lexsort((table["t0"][rows], rank[rows], comm))
-    rows, comm = rows[order], comm[order]
-    of = rank[rows]
-    fresh = np.ones(len(rows), np.bool_)
-    fresh[1:] = (comm[1:] != comm[:-1]) | (of[1:] != of[:-1])
-    first = np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))
-    table["seq"][rows] = np.arange(len(rows)) - first
+    rows = rows[np.lexsort((table["t0"][rows], rank[rows]))]
+    table["seq"][rows] = ordinals(table["comm"][rows], rank[rows])
     rooted = rows[ROOTED[table["op"][rows]]]
     table["peer"][rooted] = PEER_UNKNOWN
     heads = rooted[calls["is_root"][rooted] != 0]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, mapped
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
@@ -146,14 +146,7 @@ class _Names:
 
     def of(self, keys: Numbers, name_of: Callable[[int], str]) -> Numbers:
         """The number of the text of each key, which is asked for once for each different one."""
-        every, places = np.unique(keys, return_inverse=True)
-        found = [self.places.setdefault(name_of(key), len(self.places)) for key in every.tolist()]
-        return np.array(found, np.int64)[places]
-
-
-def _each(keys: Numbers, value_of: Callable[[int], int]) -> Numbers:
-    every, places = np.unique(keys, return_inverse=True)
-    return np.array([value_of(key) for key in every.tolist()], np.int64)[places]
+        return mapped(keys, lambda key: self.places.setdefault(name_of(key), len(self.places)))
 
 
 class _Known:
@@ -183,22 +176,22 @@ class _Known:
         made["name"] = names.of(rows["kernel"], lambda key: self._kernels.get(key) or "unknown")
         made["thread"] = np.maximum(rows["queue"], 0)
         made["stream"] = _small(made["thread"])
-        made["device"] = _small(_each(rows["agent"], self._agent))
+        made["device"] = _small(mapped(rows["agent"], self._agent))
 
     def copies(self, rows: Table, made: Table, names: _Names) -> None:
         """Copies from or to a device, named by their direction."""
         keys = _operation_keys(rows)
         made["name"] = names.of(keys, self._operation)
-        is_to_host = _each(keys, lambda key: records.is_to_host(self._operation(key)))
+        is_to_host = mapped(keys, lambda key: records.is_to_host(self._operation(key)))
         sides = np.where(is_to_host, rows["source"], rows["target"])
-        made["device"] = _small(_each(sides, self._agent))
+        made["device"] = _small(mapped(sides, self._agent))
         made["stream"], made["bytes"], made["category"] = 0, rows["bytes"], COPY
 
     def calls(self, rows: Table, made: Table, names: _Names) -> None:
         """Calls of the host, and ranges that the program marked by the text that it gave."""
         made["name"] = names.of(_operation_keys(rows), self._operation)
         made["thread"] = np.maximum(rows["thread"], 0)
-        is_marker = _each(rows["kind"], self._is_marker) != 0
+        is_marker = mapped(rows["kind"], self._is_marker) != 0
         made["category"] = np.where(is_marker, MARKER, CALL)
         said = is_marker & np.isin(
             rows["call"], [key for key, text in self._messages.items() if text]
