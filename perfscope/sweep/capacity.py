@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+from perfscope.record.cpus import quota_cpus
 from perfscope.record.launcher import LauncherKind, recognize
 from perfscope.structures import dataclass
 from perfscope.sweep.grid import Configuration
@@ -17,9 +17,6 @@ THREAD_VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
 )
 THREADS_AXIS = "threads"
-_QUOTA_V2 = Path("/sys/fs/cgroup/cpu.max")
-_QUOTA_V1 = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-_PERIOD_V1 = Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
 _SEVERAL_HOSTS = {
     "-f",
     "-H",
@@ -48,20 +45,8 @@ class Demand:
 def cpus_allowed() -> int:
     """CPUs that a job started here may use: affinity and the quota of the control group."""
     allowed = len(os.sched_getaffinity(0))
-    quota = _quota()
+    quota = quota_cpus()
     return allowed if quota is None else max(1, min(allowed, int(quota)))
-
-
-def _quota() -> float | None:
-    try:
-        if _QUOTA_V2.exists():
-            limit, period = _QUOTA_V2.read_text(encoding="ascii").split()
-        else:
-            limit, period = (p.read_text(encoding="ascii").strip() for p in (_QUOTA_V1, _PERIOD_V1))
-        cpus = int(limit) / int(period)
-    except (OSError, ValueError, ZeroDivisionError):
-        return None
-    return cpus if cpus > 0 else None
 
 
 def demand(configuration: Configuration, base: Mapping[str, str]) -> Demand:

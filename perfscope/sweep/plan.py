@@ -33,6 +33,11 @@ PLAN_FILE = "plan.json"
 ORDER_SEED = 20_260_101
 MOST_REPEATS = 1000
 _MOST_BYTES = 256 << 20
+_AS_STORED = (
+    *("command", "cpus", "repeat", "recording", "time_limit_s", "search", "batch"),
+    *("metric", "throughput", "directory"),
+)
+"""Fields of a plan that its file has as they are."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +117,11 @@ class Plan:
             kind=KIND,
             tool=Tool("perfscope", perfscope.__version__),
             identity=self.identity,
-            command=self.command,
             shown_command=tuple(shown_command(self.command)),
-            directory=self.directory,
             axes=tuple(_stored_axis(axis) for axis in self.axes),
             configurations=tuple(self._configuration(one) for one in self.configurations),
-            cpus=self.cpus,
-            repeat=self.repeat,
-            recording=self.recording,
-            time_limit_s=self.time_limit_s,
-            search=self.search,
             search_repeat=self.search_repeat or self.repeat,
-            batch=self.batch,
-            metric=self.metric,
-            throughput=self.throughput,
+            **{name: getattr(self, name) for name in _AS_STORED},
         )
 
     def _configuration(self, one: Configuration) -> PlanConfiguration:
@@ -294,25 +290,16 @@ def read_file(place: Path) -> PlanFile:
 def _plan(stored: PlanFile) -> Plan:
     rows = stored.configurations
     return Plan(
-        command=stored.command,
         axes=tuple(Axis(axis.name, AxisKind(axis.kind), axis.values) for axis in stored.axes),
         configurations=tuple(
             Configuration(row.number, row.values, row.environment, row.command) for row in rows
         ),
         refused={row.number: row.refused for row in rows if row.refused},
-        cpus=stored.cpus,
         demands={
             row.number: Demand(row.ranks, row.threads, is_here=bool(row.is_here)) for row in rows
         },
-        repeat=stored.repeat,
-        recording=stored.recording,
-        time_limit_s=stored.time_limit_s,
-        search=stored.search,
         search_repeat=stored.search_repeat or stored.repeat,
-        batch=stored.batch,
-        metric=stored.metric,
-        throughput=stored.throughput,
-        directory=stored.directory,
+        **{name: getattr(stored, name) for name in _AS_STORED},
     )
 
 

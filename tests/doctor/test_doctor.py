@@ -17,6 +17,7 @@ from perfscope.doctor.checks import run_directory, threads, two_ranks
 from perfscope.doctor.installing import install_command
 from perfscope.doctor.launchers import FoundLauncher, found_launchers
 from perfscope.doctor.running import Finished, finish
+from perfscope.record.cpus import quota_cpus
 from perfscope.record.launcher import Flavor
 from tests.support import environments
 from tests.support.environments import Mpi
@@ -213,7 +214,7 @@ def test_the_quota_is_the_least_of_all_groups(
         (tmp_path / name).write_text(text, encoding="ascii")
     own = tmp_path / "own"
     own.write_text("0::/a/b\n", encoding="ascii")
-    assert threads.quota_cpus(tmp_path, own) == expected
+    assert quota_cpus(tmp_path, own) == expected
 
 
 def test_a_place_that_cannot_be_written_is_a_problem_with_a_way_out() -> None:

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
+from perfscope.record.cpus import quota_cpus
 
 _TITLE = "CPUs and threads"
 VARIABLES = (
@@ -16,7 +16,6 @@ VARIABLES = (
     "TF_NUM_INTRAOP_THREADS",
     "TF_NUM_INTEROP_THREADS",
 )
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 def look(around: Surroundings) -> Sequence[Outcome]:
@@ -59,46 +58,6 @@ def judge(
         return Outcome(_TITLE, State.WARNING, f"{why} threads", fix, details)
     text = ", ".join(f"{name}={count}" for name, count in set_here.items())
     return Outcome(_TITLE, State.OK, f"{cpus}; {text}" if text else cpus, details=details)
-
-
-def quota_cpus(root: Path = _CGROUP, own: Path = Path("/proc/self/cgroup")) -> float | None:
-    """CPUs that the cgroups of this process grant over time, the least of all levels."""
-    limits = []
-    for place in _own_groups(root, own):
-        for directory in (place, *place.parents):
-            if not directory.is_relative_to(root):
-                break
-            limit = _limit(directory)
-            if limit is not None:
-                limits.append(limit)
-    return min(limits, default=None)
-
-
-def _own_groups(root: Path, own: Path) -> list[Path]:
-    try:
-        lines = own.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return [root]
-    places = [root]
-    for line in lines:
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if controllers in ("", "cpu", "cpu,cpuacct", "cpuacct,cpu"):
-            places.append(root / controllers / path.lstrip("/"))
-    return places
-
-
-def _limit(directory: Path) -> float | None:
-    try:
-        words = (directory / "cpu.max").read_text(encoding="ascii").split()
-    except OSError:
-        names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-        try:
-            words = [(directory / name).read_text(encoding="ascii").strip() for name in names]
-        except OSError:
-            return None
-    if len(words) != 2 or not all(word.isdigit() for word in words) or int(words[1]) == 0:
-        return None
-    return int(words[0]) / int(words[1])
 
 
 CHECK = Check("threads", look)

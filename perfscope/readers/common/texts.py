@@ -1,6 +1,7 @@
 """Files of text: lines of logs, and JSON documents that are read whole."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,11 @@ def mapping(value: object) -> Mapping[str, Any]:
 def rows(value: object) -> list[Mapping[str, Any]]:
     """The objects in a list, none of anything else."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def words(command: str) -> tuple[str, ...]:
+    """The words of a command line; those between blanks where its quotes make no sense."""
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        return tuple(command.split())

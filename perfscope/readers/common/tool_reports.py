@@ -14,6 +14,20 @@ LONGEST_TEXT = 300
 PARTS = ("communication", "messages", "memory", "threads", "io", "devices", "environment", "steps")
 
 
+def not_told_of_memory(tool: str) -> dict[str, str]:
+    """Why a tool that watches the memory of a process tells nothing else, by part."""
+    return {
+        **dict.fromkeys(
+            ("communication", "messages"), f"{tool} watches one process and no communication"
+        ),
+        "threads": f"{tool} does not count threads",
+        "io": f"{tool} does not count bytes of files",
+        "devices": f"{tool} does not see devices",
+        "environment": f"{tool} does not keep the environment",
+        "steps": f"{tool} does not know steps",
+    }
+
+
 def table(title: str, columns: Mapping[str, Quantity], rows: Iterable[Sequence[Cell]]) -> ToolTable:
     """A table of another tool's figures, of which the first rows are kept.
 

@@ -4,7 +4,6 @@ Captures are LZ4 frames of records whose layout changes with memray's releases, 
 itself reads them, in a process of its own: compiled code may crash on a damaged file.
 """
 
-import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.files import head_of, parse_json
 from perfscope.readers.common import texts
-from perfscope.readers.common.tool_reports import report, table
+from perfscope.readers.common.tool_reports import not_told_of_memory, report, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind, Quantity
 from perfscope.schema.other_tools import ToolTable
@@ -35,16 +34,7 @@ FORMAT_AT_MOST = 64  # bytes from the begin on, also of a compressed capture
 LONGEST_S = 600
 LATEST_MS = 4 * 10**12
 MS = 10**6
-NO_RANKS = "memray watches one process and no communication"
-NOT_RECORDED = {
-    "communication": NO_RANKS,
-    "messages": NO_RANKS,
-    "threads": "memray does not count threads",
-    "io": "memray does not count bytes of files",
-    "devices": "memray does not see devices",
-    "environment": "memray does not keep the environment",
-    "steps": "memray does not know steps",
-}
+NOT_RECORDED = not_told_of_memory("memray")
 RELEASES = {11: "1.13 to 1.18", 12: "1.19", 13: "1.20"}
 """Which releases of memray write which format, and read no other, as those that were tried say."""
 ACTION = "Copy it again, or record again: python -m memray run -o capture.bin train.py"
@@ -82,7 +72,7 @@ def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
         texts.whole(left, "bytes") or 0, texts.whole(left, "count") or 0, _places(left), True
     )
     return Trace(
-        command=_command(texts.text(told, "command")),
+        command=texts.words(texts.text(told, "command")),
         origin_unix_ns=begin * MS,
         wall_ns=rank.end_ns,
         world_size=1,
@@ -149,13 +139,6 @@ def _snapshots(told: Mapping[str, Any]) -> list[tuple[int, int]]:
         for row in (rows if isinstance(rows, list) else [])
         if isinstance(row, list) and len(row) == 3 and all(isinstance(one, int) for one in row)
     ]
-
-
-def _command(text: str) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(text))
-    except ValueError:
-        return tuple(text.split())
 
 
 def _places(part: Mapping[str, Any]) -> list[KeptPlace]:

@@ -6,7 +6,6 @@ LEVEL` of one call of a function with @profile, or `CMDLINE WORDS`. Times are se
 
 import math
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import field
@@ -16,7 +15,9 @@ import numpy as np
 
 from perfscope.arrays import Ints
 from perfscope.errors import UnreadableInputError
+from perfscope.readers.common import texts
 from perfscope.readers.common.blocks import blocks
+from perfscope.readers.common.tool_reports import not_told_of_memory
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.structures import dataclass
@@ -37,16 +38,7 @@ MOST_MIB, LATEST_S = 1e9, 4e9
 LONGEST_LINE = 1 << 16
 MOST_LINES, MOST_BYTES = 5_000_000, 1 << 28
 """Five days of ten samples a second; each line is kept in Python."""
-NO_RANKS = "memory_profiler watches one process and no communication"
-NOT_RECORDED = {
-    "communication": NO_RANKS,
-    "messages": NO_RANKS,
-    "threads": "memory_profiler does not count threads",
-    "io": "memory_profiler does not count bytes of files",
-    "devices": "memory_profiler does not see devices",
-    "environment": "memory_profiler does not keep the environment",
-    "steps": "memory_profiler does not know steps",
-}
+NOT_RECORDED = not_told_of_memory("memory_profiler")
 
 
 @dataclass
@@ -144,18 +136,11 @@ def _take(found: _Contents, line: bytes) -> None:
                 raise ValueError(told)
             found.calls.append(call)
         elif kind == "CMDLINE":
-            found.command = _words(told)
+            found.command = texts.words(told)
         elif line.strip():
             found.left_out += 1
     except ValueError:
         found.left_out += 1
-
-
-def _words(told: str) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(told))
-    except ValueError:
-        return tuple(told.split())
 
 
 def _ns(text: str) -> int:
