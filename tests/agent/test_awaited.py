@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.agent.perfscope_agent import awaited, blocked, looks, recorder
+from perfscope.agent.perfscope_agent import awaited, blocked, looks, own_threads, recorder
 from tests.agent.jobs import LOOKS, RANK_ZERO, Job
 
 HELD = f"""{LOOKS}
@@ -121,6 +121,26 @@ def test_of_many_threads_the_one_that_moved_is_looked_at_and_of_the_others_each_
         # the last one is now where another thread was: here
         frames[threads[-1].ident or 0] = frames[threading.get_ident()]
         assert all(threads[-1].name in chosen(frames) for _ in range(4))
+        frames.clear()
+
+
+def test_who_a_thread_is_is_asked_of_those_alone_that_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of hundreds, as servers have, all would take longer than the look."""
+    asked: list[int] = []
+
+    class Active(dict[int, threading.Thread]):
+        def get(self, key: int, default: Any = None) -> Any:
+            asked.append(key)
+            return super().get(key, default)
+
+    awaited.forget()
+    with resting(50) as threads:
+        active = Active({thread.ident or 0: thread for thread in threads})
+        monkeypatch.setattr(own_threads, "contents", lambda _module: {"_active": active})
+        frames = {one: frame for one, frame in sys._current_frames().items() if one in active}
+        assert len(chosen(frames)) == len(asked) == 16
         frames.clear()
 
 

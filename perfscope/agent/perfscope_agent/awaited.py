@@ -74,19 +74,21 @@ def others(
     """
     global _chosen, _moved
     _chosen += 1
-    moved, found = {}, []
-    for identity, thread_id, name in islice(busy_threads.threads(), _MOST_ASKED):
-        frame = None if identity in watched else frames.get(identity)
-        if frame is not None:
+    moved = {}
+    for identity, frame in islice(frames.items(), _MOST_ASKED):
+        if identity not in watched:
             here = id(frame.f_code), frame.f_lasti
             before, last = _moved.get(identity, (here, 0))
             moved[identity] = here, last if here == before else _chosen
-            found.append((identity, thread_id, name, frame))
     _moved = moved
-    first = _chosen * _MOST % max(1, len(found))
-    turned = found[first:] + found[:first]
-    turned.sort(key=lambda one: moved[one[0]][1], reverse=True)
-    return [one[1:] for one in turned[:_MOST]]
+    turned = list(moved)
+    first = _chosen * _MOST % max(1, len(turned))
+    lately = [one for one in turned if moved[one][1]]
+    lately.sort(key=lambda one: moved[one][1], reverse=True)
+    in_order = dict.fromkeys([*lately, *turned[first:], *turned[:first]])
+    # only of those that are chosen it is asked who they are
+    found = islice(busy_threads.threads(in_order), _MOST)
+    return [(thread_id, name, frames[identity]) for identity, thread_id, name in found]
 
 
 def forget() -> None:

@@ -10,7 +10,7 @@ import os
 from itertools import islice
 
 from . import blocked, metadata, own_threads
-from .kinds import Iterator, Tuple
+from .kinds import Iterable, Iterator, Tuple
 
 _MOST_ASKED = 64
 _MOST_BUSY = 4
@@ -66,14 +66,17 @@ def forget() -> None:
     _added.clear()
 
 
-def threads() -> Iterator[Tuple[int, int, str]]:
-    """Identity, kernel id and name of threads that `threading` knows; none of their code runs."""
+def threads(asked: Iterable[int] | None = None) -> Iterator[Tuple[int, int, str]]:
+    """Identity, kernel id and name of threads that `threading` knows; none of their code runs.
+
+    Of those that are asked for, in that order, or of all.
+    """
     active = own_threads.contents("threading").get("_active")
     if not isinstance(active, dict):
         return
-    for identity, thread in list(active.items()):
+    for identity in list(active) if asked is None else asked:
         try:
-            fields = object.__getattribute__(thread, "__dict__")
+            fields = object.__getattribute__(active.get(identity), "__dict__")
         except AttributeError:
             continue
         thread_id, name = fields.get("_native_id"), fields.get("_name")

@@ -5,12 +5,12 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType, ModuleType, TracebackType
-    from typing import Any, Callable, Iterator, Mapping, Sequence, Tuple
+    from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence, Tuple
 
     AnyFunction = Callable[..., Any]
 else:
     CodeType = FrameType = ModuleType = TracebackType = None
-    Any = AnyFunction = Callable = Iterator = Mapping = Sequence = Tuple = None
+    Any = AnyFunction = Callable = Iterable = Iterator = Mapping = Sequence = Tuple = None
 
 __all__ = [
     "Any",
@@ -18,6 +18,7 @@ __all__ = [
     "Callable",
     "CodeType",
     "FrameType",
+    "Iterable",
     "Iterator",
     "Mapping",
     "ModuleType",
