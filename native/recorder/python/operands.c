@@ -16,11 +16,13 @@
 #define MOST_FRAMES 64     /* of one stack, innermost first */
 #define MOST_ATTRIBUTES 4
 #define MOST_ITEMS 3 /* of a list */
+#define MOST_HELD 64 /* objects that one is asked of: what it holds, and what that holds */
 
 typedef struct {
     object places;  /* a tuple of tuples: code, instruction, paths */
     object kinds;   /* a tuple of tuples: a type, and a tuple of readers of its values */
     object holders; /* a tuple of names of dictionaries, which hold attributes as well */
+    object held;    /* tells what an object holds, where that is asked; else NULL */
     uint32_t inner, variables; /* where a frame keeps its variables */
 } ps_question;
 
@@ -34,7 +36,7 @@ static struct {
     int (*append)(object, object), (*collector_off)(void), (*collector_on)(void), (*is_subtype)(object, object);
     long (*integer)(object);
     void (*keep)(object), (*drop)(object), (*clear_error)(void);
-    object none, member, cell, dict, number, list_type, tuple_type;
+    object none, member, cell, dict, number, list_type, tuple_type, type;
 } python;
 
 static bool find(void *function, const char *name)
@@ -63,7 +65,8 @@ static bool find_types(void)
 {
     return find(&python.none, "_Py_NoneStruct") && find(&python.member, "PyMemberDescr_Type") && find(&python.cell, "PyCell_Type") &&
            find(&python.dict, "PyDict_Type") && find(&python.number, "PyLong_Type") &&
-           find(&python.list_type, "PyList_Type") && find(&python.tuple_type, "PyTuple_Type");
+           find(&python.list_type, "PyList_Type") && find(&python.tuple_type, "PyTuple_Type") &&
+           find(&python.type, "PyType_Type");
 }
 
 /* The main thread, where its frames may be looked at; NULL elsewhere, where no function of Python may be called either:
@@ -226,6 +229,54 @@ static object described(object value, object kinds, unsigned depth)
     return python.build("(IKON)", depth, (unsigned long long)(uintptr_t)value, type_of(value), told);
 }
 
+static bool is_among(object value, const object *known, size_t count)
+{
+    while (count > 0 && known[count - 1] != value)
+        count--;
+    return count > 0;
+}
+
+/* Appends what an object holds to what is to be looked at, but types, and those that are there. */
+static void append_held(object held_by, object *known, size_t *count, object held)
+{
+    object found = python.call(held, held_by, NULL);
+    for (ssize_t at = 0; found && *count < MOST_HELD && at < python.list_size(found); at++) {
+        object one = python.in_list(found, at);
+        if (python.is_subtype(type_of(one), python.type) || is_among(one, known, *count))
+            continue;
+        python.keep(one);
+        known[(*count)++] = one;
+    }
+    if (found)
+        python.drop(found);
+    else
+        python.clear_error();
+}
+
+/* How many values an object holds: those of what the readers tell the size of, as far as that is reached. A kind
+ * without readers holds none. */
+static object values_held(object value, const ps_question *asked)
+{
+    object known[MOST_HELD] = {value};
+    size_t count = 1;
+    unsigned long long values = 0;
+    python.keep(value);
+    for (size_t at = 0; at < count; at++) {
+        object readers = readers_for(known[at], asked->kinds);
+        object told = readers && python.tuple_size(readers) ? readings_of(known[at], readers) : NULL;
+        long own = told ? python.integer(python.in_list(told, 0)) : 0;
+        if (told)
+            python.drop(told);
+        values += own > 0 ? (unsigned long long)own : 0;
+        if (!readers || (told && own <= MOST_HELD))
+            append_held(known[at], known, &count, asked->held);
+    }
+    for (size_t at = 0; at < count; at++)
+        python.drop(known[at]);
+    python.clear_error();
+    return python.build("(K)", values);
+}
+
 /* A name and the attributes behind it, as far as they lead to what is kept. */
 static object answer(object frame, object path, const ps_question *asked)
 {
@@ -241,7 +292,11 @@ static object answer(object frame, object path, const ps_question *asked)
         value = inner;
         depth++;
     }
-    object found = value ? described(value, asked->kinds, depth) : python.build("()");
+    object found = NULL;
+    if (value && asked->held)
+        found = depth == (unsigned)python.tuple_size(path) ? values_held(value, asked) : python.build("()");
+    else
+        found = value ? described(value, asked->kinds, depth) : python.build("()");
     if (value)
         python.drop(value);
     return found;
@@ -314,6 +369,13 @@ PS_EXPORT void *ps_operand_places(uint32_t most)
 
 PS_EXPORT void *ps_operands(void *places, void *kinds, void *holders, uint32_t inner_offset, uint32_t offset)
 {
-    ps_question asked = {places, kinds, holders, inner_offset, offset};
+    ps_question asked = {places, kinds, holders, NULL, inner_offset, offset};
+    return looked(MOST_FRAMES, &asked);
+}
+
+PS_EXPORT void *ps_values_held(void *places, void *kinds, void *holders, void *held, uint32_t inner_offset,
+                               uint32_t offset)
+{
+    ps_question asked = {places, kinds, holders, held, inner_offset, offset};
     return looked(MOST_FRAMES, &asked);
 }

@@ -119,6 +119,17 @@ def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
 
     None where it takes nothing, or the way to it has branches.
     """
+    raw, makers = code.co_code, _taken(code, last)
+    return None if makers is None else [one for place, _ in makers for one in _read_at(raw, place)]
+
+
+def first_taken(code: CodeType, last: int) -> int | None:
+    """The offset of the first of these instructions."""
+    makers = _taken(code, last)
+    return makers[0][0] if makers else None
+
+
+def _taken(code: CodeType, last: int) -> list[tuple[int, int]] | None:
     raw = code.co_code
     if not 0 <= last < len(raw):
         return None
@@ -126,8 +137,7 @@ def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:
     count = sum(call_shape(name, argument))
     if not count and name.startswith(_OPERATORS):
         count = 1 if name.startswith("UNARY") else 3 if name == "STORE_SUBSCR" else 2
-    makers = _makers(raw, complete(raw, last), count) if count else None
-    return None if makers is None else [one for place, _ in makers for one in _read_at(raw, place)]
+    return _makers(raw, complete(raw, last), count) if count else None
 
 
 def _read_at(raw: bytes, place: int) -> list[tuple[str, int]]:

@@ -39,7 +39,7 @@ def of_code(code: CodeType, loops: list[_Lines]) -> list[_Lines]:
     lines = dict(zip(calls, places.lines_of(code, calls)))
     made: dict[str, list[int]] = {}
     for place in calls:
-        for name in _stored(code, place):
+        for name in stored(code, place):
             made.setdefault(name, []).append(place)
     found: dict[_Lines, bool] = {}
     for place in calls:
@@ -75,7 +75,7 @@ def _taken(code: CodeType, place: int, made: dict[str, list[int]], end: int) -> 
     return found
 
 
-def _stored(code: CodeType, place: int) -> list[str]:
+def stored(code: CodeType, place: int) -> list[str]:
     """The variables that the result of a call is put into at once: all that it is split into."""
     raw, wanted, owner = code.co_code, 1, ""
     found: list[str] = []

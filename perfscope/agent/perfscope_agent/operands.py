@@ -12,6 +12,7 @@ import sys
 import time
 
 from . import accesses, bytecode, callees, files, notes, operand_arrays, own_threads, recorder
+from .carried import Carried
 from .contents import Contents
 from .kinds import Any, CodeType, Iterator
 from .operand_arrays import Array, getters, tensor_place
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 _MOST_FRAMES = 64  # of a stack, to find the program's own
 _MOST_OWN = 3  # of these, innermost first
 _MOST_PATHS = 12
-_MOST_SITES = 400
-_MOST_TOLD = 64
+_MOST_SITES, _MOST_TOLD = 400, 64
 _FORM = "shape", "strides"
 _DATA_OFFSET = 16
 """Where an array of NumPy keeps the address of its values: the first field of its own."""
@@ -139,7 +139,7 @@ class _Site:
     def told(self, places: Places, line_visits: dict[_Line, int]) -> dict[str, Any]:
         """All of it, for the metadata; `line_visits`: of each line, how often it was met."""
         function, file, line = places.where(self.code, self.last)
-        operands = list(self.operands.items())  # of now: a look may go on meanwhile
+        operands = list(self.operands.items())  # of now: a look may go on
         return {
             "place": recorder.place_text(function, file, line),
             "is_innermost": self.is_innermost,
@@ -164,8 +164,7 @@ class Looker:
     """Looks at operands from the sampler's thread, within what that may cost."""
 
     def __init__(self, rec: Recorder, places: Places) -> None:
-        self._library = rec
-        self._places = places
+        self._library, self._places = rec, places
         self._sites: dict[tuple[int, int], _Site] = {}
         self._by_code: dict[int, list[_Site]] = {}
         self._kinds: tuple[tuple[type, tuple[Any, ...]], ...] = ()
@@ -174,6 +173,7 @@ class Looker:
         self._variables = callees.variables_at(rec) if is_known() else None
         self._budget = Budget()
         self._subnormal_times: dict[str, float] = {}
+        self._carried = Carried(rec)
         self.looks = 0
 
     def look(self) -> None:
@@ -183,7 +183,7 @@ class Looker:
         begin_ns = time.thread_time_ns()
         try:
             self._learn_kinds()
-            if self._made and self._library.can_look_at_operands():
+            if self._library.can_look_at_operands():
                 self._look(self._variables)
         except Exception as error:
             self._variables = None
@@ -202,6 +202,7 @@ class Looker:
             "looks": self.looks,
             "cpu_ns": self._budget.spent_ns,
             "subnormal_times": self._subnormal_times,
+            "carried": self._carried.told(self._places),
             "sites": kept,
         }
 
@@ -215,7 +216,9 @@ class Looker:
         rec = self._library
         met = rec.operand_places(_MOST_FRAMES)
         own = [one for one in met if files.is_program(one[0].co_filename)][:_MOST_OWN]
-        sites = [site for site in (self._site(*place) for place in own) if site is not None]
+        self._carried.look(own, variables)
+        found = [self._site(*place) for place in (own if self._made else ())]
+        sites = [site for site in found if site is not None]
         for number, site in enumerate(sites):
             site.visits += 1
             site.is_innermost = site.is_innermost and number == 0

@@ -19,7 +19,7 @@ from perfscope.findings.losses.forked import told_by_forks
 from perfscope.findings.losses.gathered import with_gathering
 from perfscope.findings.losses.groups import lost_to_waiting
 from perfscope.findings.losses.grown import with_growth
-from perfscope.findings.losses.kept import told_by_caches
+from perfscope.findings.losses.kept import told_by_needless
 from perfscope.findings.losses.late_work import told_by_their_work, with_comparison
 from perfscope.findings.losses.once import (
     told_by_cpus,
@@ -62,7 +62,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = [_with_assumptions(one, run.replay) for one in gathered]
         found = list(told_by_forks(run, with_comparison(run, found)))
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
-        found = list(told_by_caches(told_by_their_work(with_growth(found), *_kinds(chosen))))
+        found = list(told_by_needless(told_by_their_work(with_growth(found), *_kinds(chosen))))
         waiting = {*_kinds(chosen)[0], *map(lost_to_waiting, LossPattern)}
         found = list(without_outside_load(run.on_free_cpus, told_by_settings(found), waiting))
         found = list(bounded(told_once(run, found)))

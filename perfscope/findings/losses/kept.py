@@ -1,4 +1,4 @@
-"""What a cache that is too small explains: all that its function is told to lose."""
+"""What explains all that a function is told to lose: a small cache, copies of what grows."""
 
 from collections.abc import Sequence
 
@@ -6,22 +6,22 @@ from perfscope.findings.core.finding import Finding
 from perfscope.findings.losses.told import told_only
 from perfscope.judging import MAIN
 
-CACHE = "small_cache"
+CAUSES = "growing_copies", "small_cache"
 
 
-def told_by_caches(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings; what a function loses whose cache is too small is told by that cache.
+def told_by_needless(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings; what a function loses mostly by such a cause is told by that cause.
 
-    It is where the same ranks, or all, lose it in that function, and most of it may be results that
-    had been computed before: nothing in the function has to be made faster for that.
+    It is where the same ranks, or all, lose it in that function: nothing in the function has to be
+    made faster for that, where results had been computed before or copies are needless.
     """
-    cause = next((one for one in findings if one.id == CACHE and one.status.is_fault), None)
-    if cause is None:
-        return tuple(findings)
-    return tuple(
-        told_only(one, cause.id, cause.title) if _is_explained(one, cause) else one
-        for one in findings
-    )
+    causes = [one for one in findings if one.id in CAUSES and one.status.is_fault]
+    for cause in causes:
+        findings = [
+            told_only(one, cause.id, cause.title) if _is_explained(one, cause) else one
+            for one in findings
+        ]
+    return tuple(findings)
 
 
 def _is_explained(finding: Finding, cause: Finding) -> bool:

@@ -1,0 +1,174 @@
+"""Variables that a loop makes anew from what they were: how much each holds, and whether it grows.
+
+`table = concat([table, piece])` copies all that there is for each piece that is added. The bytecode
+tells which calls take what they made in the turn before; looks tell how many values that holds.
+"""
+
+from __future__ import annotations
+
+import gc
+import opcode
+
+from . import bytecode, flows, loops, operand_arrays, own_threads, recorder
+from .kinds import Any, CodeType
+from .secrets.redact import redact_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Tuple
+
+    from .places import Places
+    from .recorder import Recorder
+
+    _Path = Tuple[object, ...]
+    _Made = Tuple[str, _Path, bool]
+    """Name and path of a variable, and whether the loop reads it elsewhere as well."""
+
+_MOST_FOUND = 400
+_MOST_TOLD = 32
+_LEAST_LOOKS = 3
+
+_SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
+_LEAVES = (type(opcode), type(lambda: None), type(len), int, float, complex, bool, type(None))
+
+_names = opcode.opname
+
+
+class _Seen:
+    """How much one variable held, look by look."""
+
+    def __init__(self, code: CodeType, last: int, name: str, is_read: bool) -> None:
+        self.code, self.last, self.name, self.is_read = code, last, name, is_read
+        self.is_innermost = True
+        self.looks = self.grew = self.shrank = self.since = 0
+        self.fewest = self.most = self._before = 0
+
+    def see(self, values: int) -> None:
+        """Takes note of a look."""
+        if self.looks:
+            self.grew += values > self._before
+            self.shrank += values < self._before
+            self.since = 0 if values > self._before else self.since + 1
+        self.fewest = min(self.fewest, values) if self.looks else values
+        self.most, self._before = max(self.most, values), values
+        self.looks += 1
+
+    def told(self, places: Places) -> dict[str, Any]:
+        """All of it, for the metadata."""
+        return {
+            "place": recorder.place_text(*places.where(self.code, self.last)),
+            "name": redact_value(self.name),
+            "is_innermost": self.is_innermost,
+            "is_read": self.is_read,
+            "looks": self.looks,
+            "values": [self.fewest, self.most],
+            "grew": self.grew,
+            "shrank": self.shrank,
+            "since": self.since,
+        }
+
+
+class Carried:
+    """Looks at such variables where the main thread makes them."""
+
+    def __init__(self, rec: Recorder) -> None:
+        self._library = rec
+        self._made: dict[int, tuple[CodeType, dict[int, _Made]]] = {}
+        self._seen: dict[tuple[int, int], _Seen] = {}
+        self._kinds: tuple[tuple[type, tuple[Any, ...]], ...] = ()
+        self._sized: tuple[Any, ...] = ()
+
+    def look(self, own: list[tuple[CodeType, int]], variables: tuple[int, int]) -> None:
+        """Looks once at those that are made at the program's places, innermost first."""
+        asked, seen = [], []
+        for number, (code, last) in enumerate(own):
+            place = _without_caches(code, last)
+            made = self._of(code).get(place)
+            if made is None:
+                continue
+            key = id(code), place
+            if key not in self._seen and len(self._seen) >= _MOST_FOUND:
+                continue
+            one = self._seen.setdefault(key, _Seen(code, place, made[0], made[2]))
+            one.is_innermost = one.is_innermost and number == 0
+            asked.append((code, last, (made[1],)))
+            seen.append(one)
+        if not asked:
+            return
+        self._learn_kinds()
+        referents = gc.get_referents
+        told = self._library.values_held(tuple(asked), self._kinds, (), referents, *variables)
+        for at, answers in told:
+            if answers and answers[0]:
+                seen[at].see(answers[0][0])
+
+    def told(self, places: Places) -> list[dict[str, Any]]:
+        """What was seen, for the metadata, of those that were seen most."""
+        found = [one for one in list(self._seen.values()) if one.looks >= _LEAST_LOOKS]
+        found.sort(key=lambda one: -one.looks)
+        return [one.told(places) for one in found[:_MOST_TOLD]]
+
+    def _of(self, code: CodeType) -> dict[int, _Made]:
+        known = self._made.get(id(code))
+        if known is None:
+            if len(self._made) >= _MOST_FOUND:
+                return {}
+            known = self._made[id(code)] = (code, of_code(code))
+        return known[1]
+
+    def _learn_kinds(self) -> None:
+        array = own_threads.contents("numpy").get("ndarray")
+        tensor = own_threads.contents("torch").get("Tensor")
+        if self._kinds and (array, tensor) == self._sized:
+            return
+        kinds: list[tuple[Any, tuple[Any, ...]]]
+        kinds = [(kind, (len,)) for kind in _SIZED] + [(kind, ()) for kind in _LEAVES]
+        if array is not None:
+            kinds.append((array, operand_arrays.getters(array, ("size",), ())))
+        if tensor is not None:
+            kinds.append((tensor, operand_arrays.getters(tensor, (), ("numel",))))
+        self._kinds, self._sized = tuple(kinds), (array, tensor)
+
+
+def of_code(code: CodeType) -> dict[int, _Made]:
+    """By its instruction what a loop of a function makes anew from what that was before."""
+    found: dict[int, _Made] = {}
+    around = loops.ranges(code)
+    for place in range(0, len(code.co_code), 2):
+        names = flows.stored(code, place) if bytecode.works(code, place) else []
+        inner = [(end - begin, begin, end) for begin, end in around if begin <= place <= end]
+        _, begin, end = min(inner, default=(0, 0, len(code.co_code)))
+        # what outlives a call of the function may go round in a loop of whoever calls it
+        kept = [one for one in names if inner or "." in one or one not in code.co_varnames]
+        for one, made in _made(code, place, kept, (begin, end)) if kept else ():
+            found.setdefault(one, made)
+    return found
+
+
+def _made(
+    code: CodeType, place: int, names: list[str], loop: tuple[int, int]
+) -> list[tuple[int, _Made]]:
+    """The calls up to one whose result is put into a variable, that take what this held."""
+    first, (begin, end) = bytecode.first_taken(code, place), loop
+    if first is None:
+        return []
+    rest = bytecode.between(code, begin, first) + bytecode.between(code, place + 2, end)
+    others = {bytecode.name(code, path) for path in bytecode.paths(code, rest)}
+    found = []
+    for one in range(first, place + 2, 2):
+        taken = bytecode.taken(code, one) if bytecode.works(code, one) else None
+        for path in bytecode.paths(code, taken or []):
+            # a method is called of what it is an attribute of
+            heads = [path[:count] for count in range(len(path), 0, -1)]
+            own = [head for head in heads if bytecode.name(code, head) in names]
+            if own:
+                name = bytecode.name(code, own[0])
+                is_read = any(other == name or other.startswith(name + ".") for other in others)
+                found.append((one, (name, own[0], is_read)))
+    return found
+
+
+def _without_caches(code: CodeType, last: int) -> int:
+    while 0 < last < len(code.co_code) and _names[code.co_code[last]] == "CACHE":
+        last -= 2
+    return last

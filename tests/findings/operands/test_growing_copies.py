@@ -1,0 +1,119 @@
+"""What grows piece by piece, each of which copies all of it, is told; what does not grow is not."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfscope.cli.main import main
+from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import Status
+from tests.findings.analyzed import analyze_trace
+from tests.findings.operands.operand_runs import FILE, HOT, LIBRARY, MAIN, OTHER
+from tests.support.recording import Recorder
+from tests.support.trace_builder import TraceBuilder
+
+STEPS = 40
+
+
+def seen(**changes: Any) -> dict[str, Any]:
+    """Ten looks at a table that grows from 100 to 1,000 values."""
+    usual: dict[str, Any] = {"place": "\x1f".join(map(str, HOT)), "name": "table", "looks": 10}
+    state = {"is_innermost": True, "is_read": False, "values": [100, 1000]}
+    return {**usual, **state, "grew": 9, "shrank": 0, "since": 0, **changes}
+
+
+def judged(carried: dict[str, Any], *, before_s: float = 0.0) -> Finding:
+    """Two ranks whose steps of 0.2 s are half in the hot line, after so long in it before."""
+    begin_s = 1.0 + before_s
+    builder = TraceBuilder(2, end_s=begin_s + 2.0 + 0.2 * STEPS)
+    for number in range(2):
+        rank = builder.rank(number).init(begin_s).finalize(begin_s + 0.2 * STEPS)
+        rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "carried": [carried]}})
+        for tick in range(int(before_s / 0.1)):
+            rank.stack(1.0 + 0.1 * tick, (MAIN, HOT, LIBRARY))
+        for step in range(STEPS):
+            begin = begin_s + 0.2 * step
+            rank.step(step, begin, begin + 0.2)
+            is_hot = not before_s
+            rank.stack(begin + 0.0001, (MAIN, HOT, LIBRARY) if is_hot else (MAIN, OTHER))
+            rank.stack(begin + 0.1, (MAIN, OTHER))
+    return analyze_trace(builder.build()).findings["growing_copies"]
+
+
+def test_the_time_of_the_line_is_what_is_saved_at_most() -> None:
+    found = judged(seen())
+    assert found.status is Status.FAIL
+    assert (
+        found.title == "whiten() (train.py:20) copies all of `table` for each piece that is added"
+    )
+    assert found.gain_s == pytest.approx(0.1 * STEPS, rel=0.02)
+    assert "once behind the loop" in found.actions[0]
+    assert (found.where[0].file, found.where[0].line) == (FILE, 20)
+    assert "room" in judged(seen(is_read=True)).actions[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"values": [1000, 1000], "grew": 0, "since": 9},  # a window of fixed length
+        {"grew": 3, "since": 6},  # one that is filled first
+        {"grew": 5, "shrank": 4},  # it varies
+        {"is_innermost": False},  # code of the program does something with it
+    ],
+)
+def test_what_holds_no_more_each_time_is_none(changes: dict[str, Any]) -> None:
+    assert judged(seen(**changes)).status is Status.PASS
+
+
+def test_what_is_put_together_before_the_first_step_is_told_once() -> None:
+    found = judged(seen(), before_s=6.0)
+    assert found.status.is_fault
+    assert found.gain is not None
+    assert found.gain.is_once
+    assert found.gain_s == pytest.approx(6.0, rel=0.05)
+    assert found.gain.share == pytest.approx(6.0 / (6.0 + 0.2 * STEPS), rel=0.1)
+
+
+PROGRAM = """
+import time
+
+class Data:  # keeps what it holds in a dictionary, as tables of libraries do
+    def __init__(self, parts):
+        self.parts = parts
+
+class Window:
+    rows = bytes(8000000)
+
+def collect(window, end):
+    found = Data({"a": b""})
+    while time.monotonic() < end:
+        found = Data({"a": b"".join((found.parts["a"], bytes(200000)))})
+        text = window.rows
+        window.rows = window.rows[200000:] + bytes(200000)
+    return found
+
+collect(Window(), time.monotonic() + 6)
+"""
+
+
+def test_what_an_object_holds_is_seen_to_grow_in_a_real_run(
+    record: Recorder, tmp_path: Path
+) -> None:
+    script = tmp_path / "collecting.py"
+    script.write_text(PROGRAM, encoding="utf-8")
+    recorded = record([sys.executable, str(script)])
+    assert recorded.exit_code == 0, recorded.stderr
+    assert main(["analyze", str(recorded.directory)]) == 0
+    (told,) = [
+        json.loads(path.read_text(encoding="utf-8"))["operands"]["carried"]
+        for path in recorded.directory.rglob("*.json")
+        if "operands" in path.read_text(encoding="utf-8") and path.name != "analysis.json"
+    ]
+    by_name = {one["name"]: one for one in told}
+    assert by_name["found"]["grew"] >= 3
+    assert by_name["found"]["values"][0] < by_name["found"]["values"][1]
+    if "window.rows" in by_name:
+        assert by_name["window.rows"]["values"] == [8000000, 8000000]
