@@ -44,7 +44,12 @@ def counted(what: str, items: Sequence[Item]) -> Iterator[Item]:
     stage(what, len(items))
     for item in items:
         yield item
-        _now.done += 1
+        one_more()
+
+
+def one_more() -> None:
+    """Another item of what is being done is over."""
+    _now.done += 1
 
 
 @contextmanager

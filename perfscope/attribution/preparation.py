@@ -7,6 +7,7 @@ of which it knows the function; what the call does it must not pass off as that 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ from perfscope.attribution.timeline import (
 from perfscope.judging import AT_THE_DOOR_NS
 from perfscope.matching.intervals import EMPTY_LAYER, Layer
 from perfscope.matching.waits import Waits, split_operations
+from perfscope.parallel import each
 from perfscope.schema.enums import Activity
 from perfscope.standstill.found import Standstill, standstill
 from perfscope.structures import dataclass
@@ -181,19 +183,20 @@ def _digest(
     labels = with_rhythms(trace, labels, rhythms(trace, ends))
     labels = with_sole_work(trace, labels, rules)
     catalog = PhaseCatalog.of(trace, labels.ids)
-    parts, timelines = [], []
-    for position in range(len(trace.ranks)):
-        part = _parts(trace, position, labels, catalog, bare)
-        if focus is not None:
-            timelines.append(build_timeline(trace, part, catalog, waits, focus))
-            part = _without_layers(part)
-        parts.append(part)
+    every, rows = range(len(trace.ranks)), len(waits.pool)
+    made: Callable[[int], RankParts] = partial(_parts, trace, labels, catalog, bare)
     if focus is None:
-        windows = _phase_windows(trace, parts, catalog)
-        focus = focus_of_analysis(trace, request, phases=windows)
-        timelines = [build_timeline(trace, part, catalog, waits, focus) for part in parts]
+        parts = each(made, every, rows=rows)
+        focus = focus_of_analysis(trace, request, phases=_phase_windows(trace, parts, catalog))
+        made = parts.__getitem__
+
+    def finished(position: int, focus: Focus = focus) -> tuple[RankParts, Timeline]:
+        part = made(position)
+        return _without_layers(part), build_timeline(trace, part, catalog, waits, focus)
+
+    ranks = each(finished, every, rows=rows)
     found = damages(trace, focus, waits)
-    together = tuple(parts), tuple(timelines)
+    together = tuple(part for part, _ in ranks), tuple(timeline for _, timeline in ranks)
     return Prepared(trace, focus, waits, labels, catalog, *together, found, held_up)
 
 
@@ -211,7 +214,7 @@ def _without_layers(part: RankParts) -> RankParts:
 
 
 def _parts(
-    trace: Trace, position: int, labels: StackLabels, catalog: PhaseCatalog, bare: Ints
+    trace: Trace, labels: StackLabels, catalog: PhaseCatalog, bare: Ints, position: int
 ) -> RankParts:
     rank = trace.ranks[position]
     rows = rank.phases[rank.phases["tid"] == rank.main_tid]

@@ -1,5 +1,8 @@
 """Splits every operation into waiting for others and transfer (docs/metrics.md, section 3)."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from perfscope.arrays import Bools
@@ -10,6 +13,7 @@ from perfscope.matching.collectives import Instances, Matched, match_collectives
 from perfscope.matching.intervals import Times
 from perfscope.matching.messages import Messages, match_messages
 from perfscope.matching.pool import Pool, Rows
+from perfscope.parallel import each
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
 from perfscope.trace.operations import name_of
@@ -50,9 +54,11 @@ class Waits:
 def split_operations(trace: Trace) -> Waits:
     """The wait and transfer of every recorded operation of every thread."""
     pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
-    collectives = match_collectives(trace, pool)
-    messages = match_messages(trace, pool)
-    requests = completed_requests(trace, pool)
+    matching: tuple[Callable[[Trace, Pool], Any], ...]
+    matching = match_collectives, match_messages, completed_requests
+    collectives: Matched
+    messages: Messages
+    collectives, messages, requests = each(lambda one: one(trace, pool), matching, rows=len(pool))
     clocks = check_clocks(trace, pool, collectives.instances, messages, requests)
     if clocks.reason:
         collectives = match_collectives(trace, pool, clocks.comparable)

@@ -1,6 +1,7 @@
 """All metrics of a trace."""
 
 from collections.abc import Callable
+from typing import Any
 
 from perfscope.attribution.bookkeeping import ledger
 from perfscope.attribution.not_training import not_training
@@ -33,6 +34,7 @@ from perfscope.metrics.host.pieces import resources_of_run
 from perfscope.metrics.host.stack_profile import stack_profile
 from perfscope.metrics.host.worker_use import worker_use
 from perfscope.metrics.results import Options, Results
+from perfscope.parallel import each
 from perfscope.progress import stage
 from perfscope.trace.model import Trace
 
@@ -64,6 +66,8 @@ def compute(
 
 def compute_prepared(prepared: Prepared, options: Options) -> Results:
     """The same of a run that is prepared with these options already."""
+    longest: tuple[Callable[[Prepared], Any], ...] = communication, collective_cost
+    told, cost = each(lambda metric: metric(prepared), longest, rows=len(prepared.waits.pool))
     return Results(
         trace=prepared.trace,
         options=options,
@@ -74,7 +78,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         ledger=ledger(prepared),
         phases=phases(prepared),
         steps=steps(prepared),
-        communication=communication(prepared),
+        communication=told,
         gradient_exchange=gradient_exchange(prepared),
         resources=resources_of_run(prepared),
         host_pairs=host_pairs(prepared),
@@ -100,7 +104,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         not_training=not_training(prepared.trace, prepared.timelines),
-        collective_cost=collective_cost(prepared),
+        collective_cost=cost,
         waits=prepared.waits,
         whole_run=whole_run(prepared),
     )

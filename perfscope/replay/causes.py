@@ -13,7 +13,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.model import Causes
 from perfscope.replay.program import Program
-from perfscope.replay.work_tags import PhaseTags, resolved
+from perfscope.replay.work_tags import PhaseTags, WorkOfRows, resolved
 from perfscope.schema.replay import (
     CriticalPath,
     PathOfLine,
@@ -154,13 +154,13 @@ MOST_LINES = 50
 LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
 
 
-def causes(results: Results, program: Program, waits: MeasuredWaits) -> Causes:
+def causes(results: Results, program: Program, waits: MeasuredWaits, work: WorkOfRows) -> Causes:
     """Who made whom wait in the run, and what its length is made of."""
-    gap = program.gaps_ns(program.work)
+    gap = work.gap_ns
     path = _Path.of(program, gap)
     told, groups = _path(results, program, path), _Groups.of(results, program, path)
     del path  # half of the rows may be on it
-    tags = PhaseTags(results, program)
+    tags = PhaseTags(results, program, work)
     found = program.engine.delay_cost(gap, program.transfer_ns, waits=waits.inside, **tags.pieces)
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     order, left_out = np.split(np.argsort(-found["ns"], kind="stable"), [MOST_PAIRS])

@@ -1,15 +1,17 @@
 """What waiting is charged to: the work of late ranks by account, phase and function."""
 
+from __future__ import annotations
+
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Int32s, Ints
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
 from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.program import Program
 from perfscope.replay.steps import Steps
-from perfscope.replay.work_tags import WorkTags
+from perfscope.replay.work_tags import WorkOfRows
 from perfscope.schema.enums import Account, Activity
 from perfscope.structures import dataclass
 
@@ -40,22 +42,52 @@ class Charges:
     waiting_ns: float  # all that was waited, charged or not
 
 
-def charges(results: Results, program: Program, waits: MeasuredWaits) -> Charges:
+@dataclass(frozen=True)
+class Kinds:
+    """Every kind of work, communication alone as the last, and the kind of each piece."""
+
+    causes: tuple[Cause, ...]
+    of_piece: Int32s
+
+    @classmethod
+    def of(cls, results: Results, program: Program) -> Kinds:
+        """Those of a run."""
+        function = _worth_naming(program.functions.of_piece, program.work.ns)
+        account, phase = program.work.account, program.phase
+        if not len(account):
+            return cls((Cause(None),), np.empty(0, np.int32))
+        activity = program.functions.activity
+        kind = dense(account, phase, function, activity)
+        first = np.zeros(int(kind.max()) + 1, np.int64)
+        first[kind[::-1]] = np.arange(len(kind))[::-1]
+        ids, activities = results.phase_ids, tuple(Activity)
+        causes = [
+            Cause(
+                ACCOUNTS[int(account[piece])],
+                ids[int(phase[piece])] if phase[piece] >= 0 else "",
+                int(function[piece]),
+                activities[int(activity[piece])] if activity[piece] >= 0 else None,
+            )
+            for piece in first.tolist()
+        ]
+        return cls((*causes, Cause(None)), kind.astype(np.int32))
+
+
+def charges(
+    results: Results, program: Program, waits: MeasuredWaits, work: WorkOfRows, kinds: Kinds
+) -> Charges:
     """What made ranks wait, step by step."""
-    causes, of_piece = _causes(results, program)
-    tags = WorkTags(program, of_piece, len(causes) - 1)
-    del of_piece  # a long run has many
     steps = Steps.of(results, program)
     found = program.engine.delay_cost(
-        program.gaps_ns(program.work),
+        work.gap_ns,
         program.transfer_ns,
         waits=waits.inside,
         units=steps.of_row,
         tells_pairs=False,
-        **tags.pieces,
+        **work.by(kinds.of_piece, len(kinds.causes) - 1),
     )
     return Charges(
-        causes=causes,
+        causes=kinds.causes,
         steps=steps,
         unit=found["charged_unit"],
         rank=found["charged_rank"],
@@ -63,29 +95,6 @@ def charges(results: Results, program: Program, waits: MeasuredWaits) -> Charges
         ns=found["charged_ns"],
         waiting_ns=waits.total_ns,
     )
-
-
-def _causes(results: Results, program: Program) -> tuple[tuple[Cause, ...], Ints]:
-    """Every kind of work, communication alone as the last, and the kind of each piece."""
-    function = _worth_naming(program.functions.of_piece, program.work.ns)
-    account, phase = program.work.account, program.phase
-    if not len(account):
-        return (Cause(None),), np.empty(0, np.int64)
-    activity = program.functions.activity
-    kind = dense(account, phase, function, activity)
-    first = np.zeros(int(kind.max()) + 1, np.int64)
-    first[kind[::-1]] = np.arange(len(kind))[::-1]
-    ids, activities = results.phase_ids, tuple(Activity)
-    causes = [
-        Cause(
-            ACCOUNTS[int(account[piece])],
-            ids[int(phase[piece])] if phase[piece] >= 0 else "",
-            int(function[piece]),
-            activities[int(activity[piece])] if activity[piece] >= 0 else None,
-        )
-        for piece in first.tolist()
-    ]
-    return (*causes, Cause(None)), kind
 
 
 def _worth_naming(function: Ints, ns: Floats) -> Ints:

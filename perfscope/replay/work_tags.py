@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Int32s, Ints
+from perfscope.arrays import Floats, Ints
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
 from perfscope.schema.common import DelayCause
@@ -19,49 +19,51 @@ def resolved(seconds: float) -> float:
     return 0.0 if abs(seconds) < LEAST_S else seconds
 
 
-class WorkTags:
-    """The work before each row by its kind, row after row; communication alone is the last kind.
+class WorkOfRows:
+    """The work before each row, row after row, and communication alone as its last piece there.
 
-    Each piece has a `kind` below `kinds`, shape (pieces,).
+    What it is charged to is asked by several kinds of work.
     """
 
-    def __init__(self, program: Program, kind: npt.NDArray[np.integer], kinds: int) -> None:
-        row, alone = program.work.row, program.fixed.row
-        tag, ns = kind.astype(np.int32, copy=False), program.work.ns
+    def __init__(self, program: Program) -> None:
+        row, ns, fixed = program.work.row, program.work.ns, program.fixed
+        self._order: Ints | None = None
         if np.any(row[1:] < row[:-1]):  # what edits added stands behind the rest
-            order = np.argsort(row, kind="stable")
-            row, tag, ns = row[order], tag[order], ns[order]
-        if len(alone):
-            place = np.searchsorted(row, alone, side="right")
-            tag, ns = np.insert(tag, place, kinds), np.insert(ns, place, program.fixed.ns)
+            self._order = np.argsort(row, kind="stable")
+            row, ns = row[self._order], ns[self._order]
+        self._alone = np.searchsorted(row, fixed.row, side="right")
         counts = np.bincount(row, minlength=program.row_count)
-        counts[alone] += 1
-        self.tag: Int32s = tag
-        self.ns: Floats = ns
-        self.starts: Ints = np.zeros(program.row_count + 1, np.int64)
-        np.cumsum(counts, out=self.starts[1:])
-        self._kinds = kinds
-        self._waits_at_end = program.waits_at_end.astype(np.uint8)
-
-    @property
-    def pieces(self) -> dict[str, Any]:
-        """The work as arguments of the engine's delay costs."""
-        return {
-            "piece_starts": self.starts,
-            "tag": self.tag,
-            "ns": self.ns,
-            "tags": self._kinds + 1,
-            "waits_at_end": self._waits_at_end,
+        counts[fixed.row] += 1
+        starts = np.zeros(program.row_count + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        del counts
+        self.gap_ns: Floats = program.gaps_ns(program.work)
+        self._columns = {
+            "piece_starts": starts,
+            "ns": np.insert(ns, self._alone, fixed.ns) if len(fixed.row) else ns,
+            "waits_at_end": program.waits_at_end.astype(np.uint8),
         }
 
+    def by(self, kind: npt.NDArray[np.integer], kinds: int) -> dict[str, Any]:
+        """The work as arguments of the engine's delay costs; communication alone is the last kind.
 
-class PhaseTags(WorkTags):
+        Each piece has a `kind` below `kinds`, shape (pieces,).
+        """
+        tag = kind.astype(np.int32, copy=False)
+        if self._order is not None:
+            tag = tag[self._order]
+        if len(self._alone):
+            tag = np.insert(tag, self._alone, kinds)
+        return {**self._columns, "tag": tag, "tags": kinds + 1}
+
+
+class PhaseTags:
     """The work by phase."""
 
-    def __init__(self, results: Results, program: Program) -> None:
+    def __init__(self, results: Results, program: Program, work: WorkOfRows) -> None:
         ids = results.phase_ids
         phase = np.where(program.phase >= 0, program.phase, np.int32(len(ids)))
-        super().__init__(program, phase, len(ids) + 1)
+        self.pieces = work.by(phase, len(ids) + 1)
         self.names: tuple[str | None, ...] = (*ids, "", None)
         self._ranks = program.ranks
 

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from perfscope.errors import NothingYetError, UnreadableInputError
-from perfscope.progress import counted
+from perfscope.parallel import each
+from perfscope.progress import one_more, stage
 from perfscope.readers.recording import agent_metadata
 from perfscope.readers.recording.endings import ObservedEnds, read_ends
+from perfscope.readers.recording.layout import RECORD_BYTES
 from perfscope.readers.recording.process_file import ProcessFile, read_process
 from perfscope.readers.recording.record_file import MAX_LIFE_NS, MAX_RANKS
 from perfscope.scratch import expect
@@ -144,20 +146,26 @@ def read_processes(
         UnreadableInputError: there is none that can be read.
     """
     files = sorted(path.glob("*/*.rec"))
+    stored_bytes = _stored_bytes(files)
     if recent_s is None:
-        expect(round(PEAK_PART * _stored_bytes(files)), "The tables of this recording")
+        expect(round(PEAK_PART * stored_bytes), "The tables of this recording")
     end = run.end_unix_ns
-    processes, failures = [], []
-    for file in counted("reading records", files):
+
+    def attempt(file: Path) -> ProcessFile | UnreadableInputError:
         host = file.parent.name
         same_host = host == agent_metadata.text(run.values, "host")
         latest = end + LATE_WRITING_NS if end is not None and same_host else None
         try:
-            processes.append(
-                read_process(file, host=host, latest_unix_ns=latest, recent_s=recent_s)
-            )
+            return read_process(file, host=host, latest_unix_ns=latest, recent_s=recent_s)
         except UnreadableInputError as error:
-            failures.append(error)
+            return error
+        finally:
+            one_more()
+
+    stage("reading records", len(files))
+    found = each(attempt, files, rows=stored_bytes // RECORD_BYTES)
+    processes = [one for one in found if isinstance(one, ProcessFile)]
+    failures = [one for one in found if isinstance(one, UnreadableInputError)]
     if not processes:
         raise _nothing_recorded(path, run, failures)
     run.notes.extend(f"{error.what} {error.why}" for error in failures)
