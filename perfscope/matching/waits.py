@@ -1,6 +1,6 @@
 """Splits every operation into waiting for others and transfer (docs/metrics.md, section 3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,14 +51,20 @@ class Waits:
         return slice(int(self.pool.offsets[position]), int(self.pool.offsets[position + 1]))
 
 
+_MATCHING: Sequence[Callable[[Trace, Pool], Any]] = (
+    match_collectives,
+    match_messages,
+    completed_requests,
+)
+"""None of these asks for what another one finds."""
+
+
 def split_operations(trace: Trace) -> Waits:
     """The wait and transfer of every recorded operation of every thread."""
     pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
-    matching: tuple[Callable[[Trace, Pool], Any], ...]
-    matching = match_collectives, match_messages, completed_requests
-    collectives: Matched
-    messages: Messages
-    collectives, messages, requests = each(lambda one: one(trace, pool), matching, rows=len(pool))
+    collectives, messages, requests = each(
+        lambda match: match(trace, pool), _MATCHING, rows=len(pool)
+    )
     clocks = check_clocks(trace, pool, collectives.instances, messages, requests)
     if clocks.reason:
         collectives = match_collectives(trace, pool, clocks.comparable)
