@@ -66,8 +66,6 @@ def compute(
 
 def compute_prepared(prepared: Prepared, options: Options) -> Results:
     """The same of a run that is prepared with these options already."""
-    longest: tuple[Callable[[Prepared], Any], ...] = communication, collective_cost
-    told, cost = each(lambda metric: metric(prepared), longest, rows=len(prepared.waits.pool))
     return Results(
         trace=prepared.trace,
         options=options,
@@ -78,7 +76,6 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         ledger=ledger(prepared),
         phases=phases(prepared),
         steps=steps(prepared),
-        communication=told,
         gradient_exchange=gradient_exchange(prepared),
         resources=resources_of_run(prepared),
         host_pairs=host_pairs(prepared),
@@ -104,7 +101,15 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         not_training=not_training(prepared.trace, prepared.timelines),
-        collective_cost=cost,
+        **_of_all_calls(prepared),
         waits=prepared.waits,
         whole_run=whole_run(prepared),
     )
+
+
+def _of_all_calls(prepared: Prepared) -> dict[str, Any]:
+    """The two metrics that take longest, each of which walks over all calls."""
+    found: dict[str, Callable[[Prepared], Any]]
+    found = {"communication": communication, "collective_cost": collective_cost}
+    values = each(lambda metric: metric(prepared), [*found.values()], rows=len(prepared.waits.pool))
+    return dict(zip(found, values, strict=True))
