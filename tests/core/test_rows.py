@@ -5,8 +5,8 @@ import pytest
 
 from perfscope import _core
 from perfscope.matching.codes import CallTrait
-from perfscope.readers.inspector.records import RECORD_DTYPE as INSPECTOR_DTYPE
 from perfscope.readers.kineto.made import MADE_DTYPE
+from perfscope.readers.nccl_inspector.records import RECORD_DTYPE as INSPECTOR_DTYPE
 from perfscope.readers.paraver import layout as paraver_layout
 from perfscope.readers.recording.layout import RECORD_DTYPE
 from perfscope.readers.rocprof.document import ROW_DTYPE as ROCPROF_DTYPE

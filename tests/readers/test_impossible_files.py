@@ -14,8 +14,8 @@ from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
 from perfscope.readers.registry import open_traces
-from tests.readers.flight import test_flight
-from tests.readers.inspector import test_inspector
+from tests.readers.flight_recorder import test_flight
+from tests.readers.nccl_inspector import test_inspector
 from tests.readers.nsys import exports
 from tests.readers.xplane import profiles
 from tests.support import paraver_files

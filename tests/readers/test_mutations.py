@@ -17,13 +17,13 @@ from perfscope.export import chrome, csv, otf2, parquet, perfetto
 from perfscope.metrics.compute import compute
 from perfscope.readers import open_trace
 from tests.readers.cube import test_cube
-from tests.readers.flight import test_flight
-from tests.readers.inspector import test_inspector
+from tests.readers.flight_recorder import test_flight
 from tests.readers.joblog import test_joblog
 from tests.readers.mprof import test_mprof
+from tests.readers.nccl_inspector import test_inspector
 from tests.readers.nsys import exports
-from tests.readers.pyspy import test_pyspy
 from tests.readers.rocprof import profiles, test_rocprof
+from tests.readers.sampled_stacks import test_pyspy
 from tests.readers.talp import test_talp
 from tests.support import paraver_files
 from tests.support.environments import REPOSITORY

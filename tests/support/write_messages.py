@@ -10,7 +10,7 @@ from tests.readers.rocprof import profiles as rocprof
 from tests.readers.xplane.profiles import gpu, space, steps
 from tests.support.environments import REPOSITORY
 
-INSPECTOR = REPOSITORY / "tests/readers/inspector/written/vm-pid28081.log"
+INSPECTOR = REPOSITORY / "tests/readers/nccl_inspector/written/vm-pid28081.log"
 NOW_NS = 1_795_000_000 * 10**9
 
 

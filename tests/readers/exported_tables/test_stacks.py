@@ -13,11 +13,11 @@ from perfscope.errors import UnreadableInputError
 from perfscope.export import csv, parquet
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.readers.exported_tables.columns import Texts
+from perfscope.readers.exported_tables.stacks import Stacks
 from perfscope.readers.registry import open_trace
-from perfscope.readers.tables.columns import Texts
-from perfscope.readers.tables.stacks import Stacks
 from perfscope.trace.model import Trace
-from tests.readers.tables.test_tables import SAMPLE, Write, both, cell, changed, exported
+from tests.readers.exported_tables.test_tables import SAMPLE, Write, both, cell, changed, exported
 from tests.support.environments import REPOSITORY
 from tests.support.trace_invariants import check_trace
 

@@ -10,7 +10,7 @@ from perfscope import memory
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
-from perfscope.readers.inspector import records
+from perfscope.readers.nccl_inspector import records
 from perfscope.readers.registry import open_traces
 from perfscope.schema.other_tools import ToolReport
 from perfscope.trace.model import Format

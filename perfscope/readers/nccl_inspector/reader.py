@@ -15,7 +15,7 @@ from perfscope.arrays import Floats, rows_by
 from perfscope.readers.common.spread import read_each
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.inspector.records import Group, Log, Records, read_log
+from perfscope.readers.nccl_inspector.records import Group, Log, Records, read_log
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage

@@ -13,7 +13,13 @@ from perfscope.readers.common.amounts import LATEST_NS
 from perfscope.readers.common.spread import read_each
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.flight.dump import PROTO, Dump, Entry, read_dump, refuse_several_runs
+from perfscope.readers.flight_recorder.dump import (
+    PROTO,
+    Dump,
+    Entry,
+    read_dump,
+    refuse_several_runs,
+)
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.arrays import Bools
-from perfscope.readers.tables.columns import Kind, Texts, Wanted
+from perfscope.readers.exported_tables.columns import Kind, Texts, Wanted
 from perfscope.trace.model import STACK_DTYPE, Frame, Table
 
 WANTED: Mapping[str, Wanted] = {

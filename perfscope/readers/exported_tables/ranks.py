@@ -8,7 +8,7 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.readers.common.amounts import forget_impossible_sizes
 from perfscope.readers.common.calls import set_partners
-from perfscope.readers.tables.columns import MISSING, Columns, Kind, Texts, Wanted
+from perfscope.readers.exported_tables.columns import MISSING, Columns, Kind, Texts, Wanted
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass

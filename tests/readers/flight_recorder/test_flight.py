@@ -13,10 +13,10 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
-from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
+from perfscope.readers.flight_recorder.plain_pickle import NotPlainError, plain_value
 from perfscope.readers.registry import open_traces
 from perfscope.schema.other_tools import ToolReport
-from tests.readers.flight import published
+from tests.readers.flight_recorder import published
 from tests.support.environments import environment
 from tests.support.trace_invariants import check_trace
 

@@ -10,7 +10,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
 from perfscope.readers.common import texts
 from perfscope.readers.common.amounts import LATEST_NS, MAX_AMOUNT
-from perfscope.readers.flight.plain_pickle import NotPlainError, plain_value
+from perfscope.readers.flight_recorder.plain_pickle import NotPlainError, plain_value
 from perfscope.structures import dataclass
 
 WHAT = "a dump of the flight recorder"

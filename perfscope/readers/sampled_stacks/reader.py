@@ -14,7 +14,7 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.pyspy.forms import (
+from perfscope.readers.sampled_stacks.forms import (
     ACTION,
     Sampled,
     chrome,

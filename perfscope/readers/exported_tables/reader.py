@@ -15,8 +15,8 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import exported, texts
 from perfscope.readers.common.texts import read_document
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
-from perfscope.readers.tables.columns import ACTION, Columns, Kind, Wanted, read_columns
-from perfscope.readers.tables.ranks import (
+from perfscope.readers.exported_tables.columns import ACTION, Columns, Kind, Wanted, read_columns
+from perfscope.readers.exported_tables.ranks import (
     WANTED,
     ByRank,
     Names,
@@ -28,8 +28,8 @@ from perfscope.readers.tables.ranks import (
     steps,
     texts_of,
 )
-from perfscope.readers.tables.stacks import WANTED as STACKS
-from perfscope.readers.tables.stacks import Stacks
+from perfscope.readers.exported_tables.stacks import WANTED as STACKS
+from perfscope.readers.exported_tables.stacks import Stacks
 from perfscope.schema.enums import EndKind
 from perfscope.trace.devices import DeviceActivity, DeviceInfo
 from perfscope.trace.model import Communicator, Ending, Format, Rank, RowFlag, Table, Trace

@@ -12,8 +12,8 @@ import pytest
 from perfscope.document.analysis import analysis
 from perfscope.errors import UnreadableInputError
 from perfscope.metrics.results import Options
-from perfscope.readers.pyspy import forms
 from perfscope.readers.registry import open_trace, open_traces
+from perfscope.readers.sampled_stacks import forms
 from perfscope.trace.model import Format, Trace
 from tests.support.requirements import require_reference
 from tests.support.trace_invariants import check_trace
