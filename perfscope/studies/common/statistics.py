@@ -106,8 +106,7 @@ def _student(a: Array, b: Array, ratio: float) -> Difference:
     if min(counts) < LEAST_RUNS:
         reason = "a single run on a side cannot tell a difference from the noise between runs"
         return Difference(ratio, None, None, Method.NONE, reason, counts)
-    squares = float(np.sum((a - a.mean()) ** 2) + np.sum((b - b.mean()) ** 2))
-    error = math.sqrt(squares / degrees * (1 / len(a) + 1 / len(b)))
+    error = error_of_means(a, b)
     shift = float(b.mean() - a.mean())
     if error <= 1e-12 * max(1.0, abs(shift)):
         reason = "the repeats do not differ at all, which measured times never do"
@@ -118,6 +117,12 @@ def _student(a: Array, b: Array, ratio: float) -> Difference:
     return Difference(math.exp(shift), interval, p, Method.STUDENT, "", counts, 0.0)
 
 
+def error_of_means(a: Array, b: Array) -> float:
+    """Standard error of the difference of two means, with the noise that both sides show."""
+    squares = float(np.sum((a - a.mean()) ** 2) + np.sum((b - b.mean()) ** 2))
+    return math.sqrt(squares / (len(a) + len(b) - 2) * (1 / len(a) + 1 / len(b)))
+
+
 def rank_test(a: Sequence[float] | Array, b: Sequence[float] | Array) -> float:
     """Two-sided p of Mann-Whitney's rank test, which assumes no distribution.
 
@@ -126,7 +131,7 @@ def rank_test(a: Sequence[float] | Array, b: Sequence[float] | Array) -> float:
     D. R. Whitney, Annals of Mathematical Statistics 18 (1947).
     """
     every = np.concatenate([np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)])
-    doubled = _doubled_midranks(every)
+    doubled = doubled_midranks(every)
     m, n = len(a), len(b)
     observed = int(doubled[:m].sum())
     center = m * (m + n + 1)  # of the doubled rank sum
@@ -144,7 +149,7 @@ def rank_test(a: Sequence[float] | Array, b: Sequence[float] | Array) -> float:
     return math.erfc(distance / math.sqrt(2))
 
 
-def _doubled_midranks(values: Array) -> Ints:
+def doubled_midranks(values: Array) -> Ints:
     """Twice the rank of each value, equal values sharing the mean of theirs: whole numbers."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -203,7 +208,7 @@ def effective_count(series: Sequence[float]) -> float:
     count = len(values)
     if count < 4 or np.ptp(values) == 0:
         return float(count)
-    ranks = _doubled_midranks(values).astype(np.float64)
+    ranks = doubled_midranks(values).astype(np.float64)
     ranks -= ranks.mean()
     spectrum = np.abs(np.fft.rfft(ranks, 2 * count)) ** 2
     correlation = np.fft.irfft(spectrum)[:count]

@@ -28,6 +28,7 @@ from perfscope.studies.common.statistics import (
     Method,
     block_medians,
     compare_runs,
+    error_of_means,
     holm,
     usable,
 )
@@ -180,10 +181,8 @@ def _detectable(before: Sequence[float | None], after: Sequence[float | None]) -
     degrees = len(a) + len(b) - 2
     if min(len(a), len(b)) < 2:
         return None
-    squares = float(np.sum((a - a.mean()) ** 2) + np.sum((b - b.mean()) ** 2))
-    error = math.sqrt(squares / degrees * (1 / len(a) + 1 / len(b)))
     reach = student_quantile(1 - LEVEL / 2, degrees) + student_quantile(POWER, degrees)
-    return math.expm1(min(reach * error, 700.0))
+    return math.expm1(min(reach * error_of_means(a, b), 700.0))
 
 
 def _within_runs(before: Side, after: Side) -> WithinRuns | None:

@@ -9,6 +9,7 @@ import numpy as np
 from perfscope.arrays import Floats
 from perfscope.schema.history import Level
 from perfscope.structures import dataclass
+from perfscope.studies.common.statistics import doubled_midranks
 
 LEVEL = 0.01  # of each test: a page shows several series, and a false alarm costs a search
 LEAST_POINTS = 3  # between changes: one odd run is no new level
@@ -129,7 +130,7 @@ def _farthest(series: Floats, offset: int) -> tuple[int, float] | None:
     count = len(series)
     if count < 2 * LEAST_POINTS:
         return None
-    ranks = _midranks(series)
+    ranks = doubled_midranks(series) / 2
     distances = _distances(ranks[None, :])[0]
     at = int(np.argmax(distances))
     random = np.random.default_rng((_SEED, offset, count))
@@ -146,13 +147,6 @@ def _distances(ranks: Floats) -> Floats:
     sums = np.cumsum(ranks, axis=1)[:, LEAST_POINTS - 1 : count - LEAST_POINTS]
     expected = sizes * (count + 1) / 2
     found: Floats = np.abs(sums - expected) / np.sqrt(sizes * (count - sizes) * (count + 1) / 12)
-    return found
-
-
-def _midranks(values: Floats) -> Floats:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    shared = np.cumsum(counts) - (counts - 1) / 2
-    found: Floats = shared[inverse]
     return found
 
 
