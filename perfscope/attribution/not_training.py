@@ -3,6 +3,7 @@
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.waited_for import LOCKS, waited_for
 from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
+from perfscope.trace.loops import loops_of
 from perfscope.trace.model import Function, Rank, Trace
 
 TRAINING_ACCOUNTS = (
@@ -172,8 +174,8 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
     """Which stacks are in Python of a function that at other times is seen in numeric code.
 
     An operator on arrays that keeps the interpreter's lock is noted when it is over: at the next
-    call or jump of its function. An array that a function makes of objects is part of what it
-    computes by it.
+    call or jump of its function, or, where that has none left, at the end of the loop that calls
+    it. An array that a function makes of objects is part of what it computes by it.
     """
     numeric = {ACTIVITIES.index(one) for one in (Activity.NUMERIC, Activity.UNKNOWN)}
     function = [frame.key for frame in trace.frames]
@@ -186,6 +188,7 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
             computing.add(function[stack[-2]])
             asking.add(next((function[at] for at in reversed(stack) if is_user[at]), None))
     interpreter = ACTIVITIES.index(Activity.INTERPRETER)
+    turning = _turning(trace, computing)
     found = [
         bool(stack)
         and one == interpreter
@@ -193,10 +196,25 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
             function[stack[-2:][0]] in asking
             if is_of_arrays(trace.frames[stack[-1]])
             else function[stack[-1]] in computing
+            or (function[stack[-1]], trace.frames[stack[-1]].line) in turning
         )
         for stack, one in told
     ]
     return np.array(found, np.bool_)
+
+
+def _turning(trace: Trace, computing: set[Function]) -> set[tuple[Function, int]]:
+    """Functions with the last lines of those of their loops that call one of some others."""
+    loops = loops_of(trace.ranks)
+    return {
+        (caller.key, last)
+        for stack in trace.stacks
+        for place, called in pairwise(stack)
+        if trace.frames[called].key in computing
+        for caller in (trace.frames[place],)
+        for first, last in loops.get(caller.key, ())
+        if first <= caller.line <= last
+    }
 
 
 def _spent(activity: Ints, timelines: Sequence[Timeline]) -> Ints:

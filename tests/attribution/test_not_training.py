@@ -1,5 +1,7 @@
 """What stacks show in place of training, and what they cannot tell apart from it."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from perfscope.attribution.activities import ACTIVITIES
@@ -19,8 +21,11 @@ SEMAPHORE = ("SemLock.__enter__", "/usr/lib/python3.12/multiprocessing/synchroni
 COLLECT = ("gc.collect", "<built-in>", 0)
 
 
-def shown(*stacks: list[FrameLike]) -> list[Activity | None]:
+def shown(
+    *stacks: list[FrameLike], loops: Sequence[dict[str, object]] = ()
+) -> list[Activity | None]:
     builder = TraceBuilder(1, end_s=1.0)
+    builder.rank(0).set(metadata={"loops": list(loops)})
     places = [builder.stack(stack) for stack in stacks]
     found = not_training(builder.build(), ()).tolist()
     return [ACTIVITIES[found[place]] if found[place] >= 0 else None for place in places]
@@ -29,6 +34,20 @@ def shown(*stacks: list[FrameLike]) -> list[Activity | None]:
 def test_python_of_a_function_that_computes_is_no_loss() -> None:
     told = shown([DIFFUSE, TENSOR], [NEXT_LINE], [TOKENIZE], [DIFFUSE, COLLECT])
     assert told == [None, None, Activity.INTERPRETER, Activity.GARBAGE_COLLECTION]
+
+
+def test_the_end_of_a_loop_is_where_an_operator_of_what_it_calls_is_seen_to_be_over() -> None:
+    """A function of nothing but operators has no call or jump of its own behind the last one."""
+    calls = ("solve", "/home/me/train.py", 51)
+    ends = ("solve", "/home/me/train.py", 53)
+    amid = ("solve", "/home/me/train.py", 52)
+    loops: list[dict[str, object]] = [
+        {"place": "solve\x1f/home/me/train.py\x1f49", "lines": [[50, 53]]}
+    ]
+    told = shown([calls, DIFFUSE, TENSOR], [ends], [amid], loops=loops)
+    assert told == [None, None, Activity.INTERPRETER]
+    told = shown([calls, TOKENIZE], [DIFFUSE, TENSOR], [ends], loops=loops)
+    assert told == [Activity.INTERPRETER, None, Activity.INTERPRETER]
 
 
 def test_where_no_leaf_is_recorded_python_may_all_be_numeric() -> None:
