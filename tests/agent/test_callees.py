@@ -46,6 +46,13 @@ def pickling():
 def splitting():
     text = "ab cd " * 300000
     text.split(" ")
+def sharing():
+    text = "ab cd " * 300000
+    text.split(" ")
+    def inner():
+        text.split(" ")
+    inner()
+    inner()
 def writing():
     with open(os.devnull, "wb") as file:
         for _ in range(500):
@@ -71,7 +78,7 @@ def holding():
     local = Hidden()
     for _ in range(20):
         rest(0.0005)
-actions = (collecting, resting, locking, pickling, splitting, writing, starting, holding)
+actions = (collecting, resting, locking, pickling, splitting, sharing, writing, starting, holding)
 for action in (*actions, asking, asking_far):
     repeat(action)
 while len(ended) <= 10:
@@ -98,7 +105,8 @@ def test_names_what_has_no_frame_and_what_it_waits_in(job: Callable[..., Job]) -
     assert calls(done, "resting") == {"time.sleep"}
     assert calls(done, "locking") == {"_thread.lock.acquire"}
     assert calls(done, "pickling") == {"_pickle.dumps"}
-    assert "builtins.str.split" in calls(done, "splitting")
+    for function in ("splitting", "sharing", "sharing.<locals>.inner"):
+        assert "builtins.str.split" in calls(done, function)
     assert calls(done, "starting") == {"os.system"}
     for function in ("Log.counting", "asking_far"):  # of what objects keep
         assert "sqlite3.Connection.execute" in calls(done, function)

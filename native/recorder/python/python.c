@@ -18,6 +18,7 @@ static struct {
     void *(*item)(void *, const char *);
     long (*integer)(void *);
     void *(*newest)(void), *(*first)(void), *(*call)(void *);
+    void *cell;
 } python;
 
 static struct {
@@ -26,6 +27,8 @@ static struct {
     uint64_t shorter_count, shorter_ns;
     uint64_t allowed_ns; /* APART_NS for each record that may be written now */
 } collections = {.allowed_ns = MOST_AT_ONCE * APART_NS};
+
+enum { CELL_HEADER = 2 * sizeof(void *) }; /* what a variable that functions share holds lies behind it */
 
 static void find(void *function, const char *name)
 {
@@ -47,6 +50,9 @@ PS_EXPORT void *ps_type_of_variable(const void *frame, uint32_t inner_offset, ui
         return NULL;
     const char *variables = inner_offset ? pointer_at((const char *)frame + inner_offset) : frame;
     const char *value = variables ? pointer_at(variables + offset) : NULL;
+    find(&python.cell, "PyCell_Type");
+    if (value && python.cell && pointer_at(value + sizeof(void *)) == python.cell)
+        value = pointer_at(value + CELL_HEADER);
     void *type = value ? pointer_at(value + sizeof(void *)) : none;
     python.keep(type);
     return type;

@@ -188,8 +188,6 @@ def name(code: CodeType, path: tuple[object, ...]) -> str:
 def _read(code: CodeType, name: str, argument: int) -> list[object]:
     if name == "LOAD_FAST_LOAD_FAST":
         return [argument >> 4, argument & 15]
-    if name in _IN_CELLS:
-        return [argument if _VERSION >= (3, 11) else code.co_nlocals + argument]
     if name == "STORE_FAST_LOAD_FAST":
         return [argument & 15]
     kind, root = _root(code, name, argument)
@@ -363,6 +361,8 @@ def _root(code: CodeType, name: str, argument: int) -> tuple[str, object]:
         return GLOBAL, code.co_names[argument >> shift]
     if name in _IN_FRAME:
         return LOCAL, argument >> 4 if name == "LOAD_FAST_LOAD_FAST" else argument
+    if name in _IN_CELLS:
+        return LOCAL, argument if _VERSION >= (3, 11) else code.co_nlocals + argument
     if name == "LOAD_CONST":
         return CONSTANT, code.co_consts[argument]
     return UNKNOWN, None
@@ -376,7 +376,7 @@ def _operation(code: CodeType, found: list[tuple[str, int, int]]) -> Expression 
     """An operator: the roots of all values in it, as any of them may decide what is done."""
     roots = []
     for name, argument, _ in found:
-        if name in _IN_FRAME or name in _IN_GLOBALS:
+        if name in _IN_FRAME or name in _IN_GLOBALS or name in _IN_CELLS:
             roots.append(_root(code, name, argument))
             if name == "LOAD_FAST_LOAD_FAST":
                 roots.append((LOCAL, argument & 15))
