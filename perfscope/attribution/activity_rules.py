@@ -98,6 +98,15 @@ _OF_CALLS = _declared(SYSTEM_CALLS)
 _AS_TEXT = frozenset({"__format__", "__repr__", "__str__"})
 """What Python calls where arrays are to be read by somebody: the text of a message."""
 
+_PICKLES = re.compile(
+    r"__(reduce|reduce_ex|getstate|setstate|getnewargs|getnewargs_ex|deepcopy)__$"
+    r"|_(reduce_ex_internal|frombuffer|reconstruct|rebuild_\w+|(DType|ufunc)_reduce(onstruct)?)$"
+)
+"""What Python's pickling calls of an object, and what libraries of arrays name in its place."""
+
+_OPERATOR = "operator"
+"""What an operator is called behind the kind of a value in it, or of what the value is behind."""
+
 NOT_BEGUN = ("<module>", 0)
 """Code of a module, or of eval and exec, whose first line has not begun: it has just been made."""
 
@@ -157,8 +166,11 @@ def told_by(frame: Frame) -> Told | None:
         return None
     told = told_by_name(f"{module}.{frame.function}") or Told(Activity.UNKNOWN)
     computes = told.activity is Activity.NUMERIC
-    if computes and frame.function.rpartition(".")[2] in _AS_TEXT:
+    method = frame.function.rpartition(".")[2]
+    if computes and method in _AS_TEXT:
         return Told(Activity.LOGGING, claims=True)
+    if computes and _PICKLES.match(method):
+        return Told(Activity.SERIALIZATION, claims=True)
     return told
 
 
@@ -202,7 +214,8 @@ def _told_by_callee(name: str) -> Told | None:
         return Told(Activity.SERIALIZATION)
     if name.startswith("."):
         return _OF_METHODS.get(name[1:])
-    told = told_by_name(name)
+    told, (_, _, method) = told_by_name(name), name.rpartition(".")
     if told is None:
-        return _OF_METHODS.get(name.rpartition(".")[2]) or Told(Activity.UNKNOWN)
-    return told
+        return _OF_METHODS.get(method) or Told(Activity.UNKNOWN)
+    # a number that is an attribute of a communicator or a file is no call of it
+    return Told(Activity.UNKNOWN) if method == _OPERATOR and told.activity in _WAITS else told

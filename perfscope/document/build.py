@@ -157,8 +157,7 @@ def sort_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings as they are shown: by status, firm ones first, by what can be had, as given."""
 
     def key(finding: Finding) -> tuple[int, bool, float]:
-        likely = likely_s(finding.recommended) if finding.recommended else 0.0
-        return finding.status.order, not is_firm(finding), -likely
+        return finding.status.order, not is_firm(finding), -likely_s(finding)
 
     return tuple(sorted(findings, key=key))
 

@@ -134,8 +134,8 @@ def share_of(seconds: float | None, whole_s: float | None) -> float | None:
 
 def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
     """Failed ones first, then firm ones, then by what can be had; without seconds it is much."""
-    saving = finding.recommended
-    share = LIKELY * UNPRICED_SHARE if saving is None else likely_share(saving)
+    is_priced = finding.recommended is not None
+    share = likely_share(finding) if is_priced else LIKELY * UNPRICED_SHARE
     is_failed = finding.status is Status.FAIL
     return finding.id != FIRST, not is_failed, not is_firm(finding), -share
 

@@ -82,6 +82,8 @@ def activities(*stacks: Sequence[FrameLike]) -> list[Activity]:
         ("mpi4py.MPI.Intracomm.Allreduce", Activity.COMMUNICATION),
         (".acquire", Activity.LOCK),
         (".fsync", Activity.FILES),
+        ("mpi4py.MPI.Intracomm.operator", Activity.UNKNOWN),
+        ("numpy.ndarray.operator", Activity.NUMERIC),
         (".qwertz", Activity.UNKNOWN),
         ("quokka.hop", Activity.UNKNOWN),
     ],
@@ -258,6 +260,18 @@ def test_values_that_are_made_readable_are_output() -> None:
     assert activity(LOOP, OWN, array, native("numpy.ndarray.tolist")) is Activity.LOGGING
     synchronizes = native("torch.cuda.synchronize")
     assert activity(LOOP, OWN, shown, synchronizes) is not Activity.LOGGING
+
+
+def test_arrays_are_serialized_by_what_pickling_calls_of_them() -> None:
+    """Whoever pickles has no frame where it is C code: pickle itself, or mpi4py's calls."""
+    taken = package("numpy/_core/numeric.py", "_frombuffer")
+    made = package("torch/_utils.py", "_rebuild_tensor_v2")
+    told = package("torch/_tensor.py", "Tensor.__reduce_ex__")
+    assert activity(LOOP, OWN, taken, native("numpy.ndarray.reshape")) is Activity.SERIALIZATION
+    assert activity(LOOP, OWN, made, native("torch.empty")) is Activity.SERIALIZATION
+    assert activity(LOOP, OWN, told, native("torch.clone")) is Activity.SERIALIZATION
+    summed = package("numpy/_core/fromnumeric.py", "_wrapreduction")
+    assert activity(LOOP, OWN, summed, native("numpy.ufunc.reduce")) is Activity.NUMERIC
 
 
 def test_texts_that_a_library_is_for_are_no_output() -> None:

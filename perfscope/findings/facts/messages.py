@@ -1,19 +1,27 @@
 """Messages between two ranks, where they make most of the transfer: how many, and of what size."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 from perfscope.attribution.activity_rules import is_converting
 from perfscope.attribution.stack_rules import BUILT_IN
-from perfscope.findings.core.gain import moved_s
+from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.gain import as_bound, moved_s, saved
+from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.losses.entry import Saving
+from perfscope.losses.savings import edits_of
 from perfscope.metrics.communication.alike_messages import SENDING
 from perfscope.metrics.communication.call_sites import Places
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_frameworks
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import BY_NAME, OperationClass
+from perfscope.units import NS, format_seconds
 
 MOVING = (
     *SENDING,
@@ -55,6 +63,32 @@ def pickles(results: Results) -> bool:
             if told := calls.get(trace.stacks[number][:-1]):
                 seen[all(map(is_converting, told))] += 1
     return seen[True] >= FEWEST_SAMPLES and seen[True] > MAIN * seen.total()
+
+
+def saved_without_converting(run: Facts, transfer: Edit) -> Gain | None:
+    """What is saved at most without transfer and without making bytes of what is moved.
+
+    That is where most data is moved; None where it is not seen to take time there.
+    """
+    results, place = run.results, main_place(run.results.call_sites.transfer)
+    converting = [
+        one
+        for one in run.losses.entries
+        if one.cause.activity is Activity.SERIALIZATION and one.causes == 1
+        if one.frame is not None and one.frame in place
+    ]
+    edits = (transfer, *(edit for one in converting for edit in edits_of(one)))
+    saving = run.savings.bound(edits) if converting else None
+    if not isinstance(saving, Saving):
+        return None
+    ranks_s = results.communication.transfer_s_by_rank
+    work_s = sum(one.own_ns for one in converting) * NS / len(ranks_s)
+    return replace(
+        as_bound(saved(results, saving.seconds, edits=edits, is_planned=True)),
+        own_s=work_s + sum(ranks_s) / len(ranks_s),
+        counts=f"counts {format_seconds(work_s)} per rank (mean) of serializing what is sent",
+        counts_more=True,
+    )
 
 
 def main_messages(results: Results) -> Messages | None:

@@ -181,8 +181,8 @@ def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     They are where the change of either leaves less than half of what the other is worth. What was
     replayed claims before what is a bound, and of two of a kind the one that is worth more. Where
     one change leaves less than half of the other only one way, one is a part of the other, and
-    both are told. What a finding that is told shares with one that claims before it is split off
-    in its evidence.
+    both are told, but for a part at the same line: that is one change of the program. What a
+    finding that is told shares with one that claims before it is split off in its evidence.
     """
     if not run.replay.available:
         return tuple(findings)
@@ -192,6 +192,9 @@ def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     kept: list[Finding] = []
     told: dict[str, Finding] = {}
     for one in loud:
+        if whole := _whole(one, loud, savings):
+            told[one.id] = told_only(one, whole.id, whole.title)
+            continue
         same = next((other for other in kept if _is_same(one, other, savings)), None)
         if same is None:
             told[one.id] = _split(one, kept, savings)
@@ -209,6 +212,17 @@ def _claims_after(finding: Finding) -> tuple[bool, float]:
 
 def _is_same(one: Finding, other: Finding, savings: Savings) -> bool:
     return not _is_left(one, other.edits, savings) and not _is_left(other, one.edits, savings)
+
+
+def _whole(part: Finding, findings: Sequence[Finding], savings: Savings) -> Finding | None:
+    """What is worth more, at the same line, and has a change that is that of the part as well.
+
+    To deal work out is another change than to do without it.
+    """
+    is_left_out = bool(part.where) and all(edit.level is None for edit in part.edits)
+    at_line = (one for one in findings if is_left_out and one.where[:1] == part.where[:1])
+    more = (one for one in at_line if (one.gain_s or 0.0) > (part.gain_s or 0.0))
+    return next((one for one in more if not _is_left(part, one.edits, savings)), None)
 
 
 def _split(finding: Finding, before: Sequence[Finding], savings: Savings) -> Finding:

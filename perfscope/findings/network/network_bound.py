@@ -12,12 +12,18 @@ from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
-from perfscope.findings.facts.messages import Messages, main_messages, pickles
+from perfscope.findings.facts.messages import (
+    Messages,
+    main_messages,
+    pickles,
+    saved_without_converting,
+)
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
     HALVED,
     HIDDEN,
+    IDEAL,
     SMALL_BYTES,
     TRANSFER_FAIL_SHARE,
     TWICE,
@@ -43,7 +49,13 @@ from perfscope.replay.model import Edit
 from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
-from perfscope.units import counted, format_bandwidth, format_bytes, format_seconds, format_share
+from perfscope.units import (
+    counted,
+    format_bandwidth,
+    format_bytes,
+    format_seconds,
+    format_share,
+)
 
 PASSED = "Data transfer between ranks takes little time"
 HALVE = "Halve the bytes sent: fewer values"
@@ -66,6 +78,7 @@ PICKLED = (
     "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "
     "now are pickled objects."
 )
+NEEDED = "Check that all of these calls are needed."
 MESSAGES, COLLECTIVES = "Send, Recv, Sendrecv", "Bcast, Allgather, Allreduce"
 """Such calls."""
 CHANGES = {
@@ -95,11 +108,12 @@ def judge(run: Facts) -> Outcome:
         return _named_elsewhere(run, facts)
     if is_fault and (sparse := sparse_message(run)):
         return told_only(_of_zeros(run, facts, sparse))
+    converted = saved_without_converting(run, IDEAL) if is_fault and pickles(results) else None
     result = Finding(
         status=status,
         title=_title(results) if is_fault else PASSED,
         summary=f"{_summary(results, facts)}{CONTENDED if facts.is_contended and is_fault else ''}",
-        gain=as_bound(whole),  # no network needs no time
+        gain=converted or as_bound(whole),  # no network needs no time
         confidence=confidence(facts),
         ranks=_moving(results) if is_fault else (),
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
@@ -241,7 +255,7 @@ def _largest(results: Results) -> str:
     return (
         f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
         f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median, "
-        "from the last rank's entry to the last exit). Check that all of these calls are needed."
+        f"from the last rank's entry to the last exit). {NEEDED}"
     )
 
 
@@ -303,7 +317,11 @@ def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ..
     known = (seconds for edit in _halving(facts) if (seconds := facts.gain_s(edit)))
     half_s = 0.0 if is_told else next(known, 0.0)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
-    actions = [_as_one(results) or f"{_less(run, facts)}{half}. {_largest(results)}".strip()]
+    most = _largest(results)
+    if most.endswith(NEEDED) and is_told and _is_halved(results):
+        none = wording.saving(results, facts.whole.seconds, is_bound=True)
+        most = f"{most[:-1]}: without any transfer the run would take {none} less."
+    actions = [_as_one(results) or f"{_less(run, facts)}{half}. {most}".strip()]
     if is_told and not _as_one(results) and pickles(results):
         actions.insert(0, f"{PICKLED.format(calls=COLLECTIVES)} {_largest(results)}".strip())
         actions[1] = f"{_less(run, facts)}{half}."

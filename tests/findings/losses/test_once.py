@@ -14,7 +14,7 @@ from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import Basis, LossKind, PhaseKind, Status
 from perfscope.schema.read import read_analysis
-from perfscope.trace.model import Trace
+from perfscope.trace.model import Frame, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
@@ -202,6 +202,18 @@ def test_what_a_finding_shares_with_one_that_claims_before_it_is_split_off() -> 
     assert isinstance(row.value, float)
     assert row.value == pytest.approx(0.3 * LATE_S * STEPS, rel=0.05)
     assert told["part"].overlaps == ("whole",)
+
+
+def test_a_part_at_the_line_of_the_whole_is_told_by_it() -> None:
+    """Somewhere else the same part is told as well: it is another change of the program."""
+    run = Facts(results := compute(late(("numpy.linalg.svd", BUILT_IN, 0))), SegmentReplay(results))
+    late_work = Edit(function=FETCHING[:2], ranks=(1,))
+    here, there = Frame("fetch", "train.py", 12), Frame("fetch", "train.py", 14)
+    whole = replace(finding_of(run, "whole", late_work), where=(here,))
+    part = finding_of(run, "part", replace(late_work, factor=0.7))
+    for place, told in ((here, {"whole"}), (there, {"whole", "part"})):
+        found = told_once(run, [replace(part, where=(place,)), whole])
+        assert faults({one.id: one for one in found}) == told
 
 
 def finding_of(run: Facts, name: str, edit: Edit) -> Finding:
