@@ -8,7 +8,7 @@ from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import replayed, saved
+from perfscope.findings.core.gain import as_bare_bound, replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts import lock_holder
 from perfscope.findings.facts.facts import Facts
@@ -211,6 +211,7 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
     if work.rests:
         interval_s = _interval_of(alone, work, whole_s)
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=own)
+        first = as_bare_bound(first) if work.activity is Activity.FILES else first
     if work.account is Account.CHECKPOINT:
         interval_s = _interval_of(alone, work, whole_s)
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
@@ -243,6 +244,14 @@ def _instead_of_waiting(
             else f"Find what keeps {place} waiting, and hold that only while it is needed{saves}.",
         )
     rarer = f"Run {place} every {RARER}nd time only{saves_rarer}."
+    if work.activity is Activity.FILES:
+        return (
+            (
+                f"Let {place} collect what it writes or reads in several calls, and do that with "
+                "one request: one write, one flush, or one commit for many rows."
+            ),
+            f"Have a background thread do what {place} does with files, and train on.",
+        )
     return (
         f"Have a background thread wait in {place}, or begin it earlier, and train on{saves}.",
         *(() if work.count == 1 else (rarer,)),

@@ -67,13 +67,14 @@ DOES = {
 """What an activity is called that a rank is mostly seen in."""
 
 RESTS = (
+    Activity.FILES,
     Activity.NETWORK,
     Activity.LOCK,
     Activity.SLEEP,
     Activity.SUBPROCESS,
     Activity.WORKERS,
 )
-"""In which a rank waits for something else."""
+"""In which a rank waits for something else, be it for the disk."""
 
 PROGRESS = "user:progress"
 LIKE = ("does evaluation-like work alone", Account.EVALUATION)

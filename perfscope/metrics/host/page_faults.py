@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints, counter_growth
+from perfscope.arrays import Floats, Ints, counter_growth, is_one_of
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN, SURE
 from perfscope.matching.intervals import distinct
+from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Rank, Table
 from perfscope.trace.started import forks, forks_in_steps
@@ -119,6 +121,11 @@ FAULT_S = 5e-4
 PAGE_BYTES = 4096
 """Of the smallest pages: where they are larger, fewer page faults are told to come again."""
 
+TINY_S = 1e-9
+
+WRITES = tuple(ACTIVITIES.index(one) for one in (Activity.FILES, Activity.LOGGING))
+"""What may be done in the kernel all the time: which part is, no sample tells."""
+
 LEAST_WINDOWS = 20
 """Between samples: fewer tell nothing of what the kernel's time goes with."""
 
@@ -156,6 +163,7 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
     """Of every rank whose main thread was sampled often enough."""
     found = []
     focus = prepared.focus
+    writes = is_one_of(stack_activities(prepared.trace), WRITES)
     ranks = zip(prepared.trace.ranks, prepared.timelines, strict=False)
     for position, (rank, timeline) in enumerate(ranks):
         inside = rank.main_samples["t"] >= focus.start_ns
@@ -167,6 +175,8 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
         kernel_s = _grown(rank.main_samples, "kernel_ns", times) / 1e9
         faults = _grown(rank.main_samples, "minor_faults", times)
         left_s = np.maximum(0.0, kernel_s - _explained_s(rank, times))
+        written_s = timeline.by_stack(timeline.work(focus), len(writes))[writes].sum() / 1e9
+        left_s *= max(0.0, 1.0 - written_s / max(float(left_s.sum()), TINY_S))
         waited_s = np.diff(times) / 1e9 - worked_s
         each_s, error_s = _with_faults(left_s, faults, waited_s)
         in_work = _in_work(faults, worked_s, waited_s)

@@ -308,6 +308,7 @@ def test_what_costs_little_is_not_titled_as_a_fault() -> None:
         (("sleep", "<built-in>", 0), "works alone in"),  # of no known library
         (("time.sleep", "<built-in>", 0), "sleeps in"),
         (("_thread.lock.__enter__", "<built-in>", 0), "waits for a thread in"),
+        (("sqlite3.Connection.commit", "<built-in>", 0), "reads or writes files alone in"),
     ],
 )
 def test_what_a_rank_waits_for_is_not_called_its_work(below: FrameLike, told: str) -> None:
