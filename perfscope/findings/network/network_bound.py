@@ -78,7 +78,6 @@ PICKLED = (
     "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "
     "now are pickled objects."
 )
-NEEDED = "Check that all of these calls are needed."
 MESSAGES, COLLECTIVES = "Send, Recv, Sendrecv", "Bcast, Allgather, Allreduce"
 """Such calls."""
 CHANGES = {
@@ -242,8 +241,11 @@ def _is_halved(results: Results) -> bool:
     return not _without_data(results) and not _as_one(results) and not pickles(results)
 
 
-def _largest(results: Results) -> str:
-    """Which calls take most of the transfer, and how large they are; "" where that is not known."""
+def _largest(results: Results, none: str = "") -> str:
+    """Which calls take most of the transfer, and how large they are; "" where that is not known.
+
+    `none` is what it saves to do without them, as the rest of a sentence.
+    """
     if found := main_messages(results):
         return (
             f"Most time goes to messages of about {format_bytes(found.size_bytes)}: "
@@ -255,7 +257,8 @@ def _largest(results: Results) -> str:
     return (
         f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
         f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median, "
-        f"from the last rank's entry to the last exit). {NEEDED}"
+        f"from the last rank's entry to the last exit). Check that all of these calls are needed"
+        f"{none}."
     )
 
 
@@ -317,10 +320,9 @@ def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ..
     known = (seconds for edit in _halving(facts) if (seconds := facts.gain_s(edit)))
     half_s = 0.0 if is_told else next(known, 0.0)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
-    most = _largest(results)
-    if most.endswith(NEEDED) and is_told and _is_halved(results):
-        none = wording.saving(results, facts.whole.seconds, is_bound=True)
-        most = f"{most[:-1]}: without any transfer the run would take {none} less."
+    whole_s = facts.whole.seconds if is_told and _is_halved(results) else 0.0
+    none = f": without any transfer the run would take {wording.saving(results, whole_s)} less"
+    most = _largest(results, none if whole_s else "")
     actions = [_as_one(results) or f"{_less(run, facts)}{half}. {most}".strip()]
     if is_told and not _as_one(results) and pickles(results):
         actions.insert(0, f"{PICKLED.format(calls=COLLECTIVES)} {_largest(results)}".strip())

@@ -132,6 +132,6 @@ DIAGNOSIS = Diagnosis(
         "upper bound: the time in the line, on the rank that spends most in it, of the analyzed "
         "window or, where that is more, before it"
     ),
-    rank=283,
+    rank=287,
     of_work=True,
 )

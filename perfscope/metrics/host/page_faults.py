@@ -121,8 +121,6 @@ FAULT_S = 5e-4
 PAGE_BYTES = 4096
 """Of the smallest pages: where they are larger, fewer page faults are told to come again."""
 
-TINY_S = 1e-9
-
 WRITES = tuple(ACTIVITIES.index(one) for one in (Activity.FILES, Activity.LOGGING))
 """What may be done in the kernel all the time: which part is, no sample tells."""
 
@@ -176,7 +174,8 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
         faults = _grown(rank.main_samples, "minor_faults", times)
         left_s = np.maximum(0.0, kernel_s - _explained_s(rank, times))
         written_s = timeline.by_stack(timeline.work(focus), len(writes))[writes].sum() / 1e9
-        left_s *= max(0.0, 1.0 - written_s / max(float(left_s.sum()), TINY_S))
+        if left_s.any():
+            left_s *= max(0.0, 1.0 - written_s / left_s.sum())
         waited_s = np.diff(times) / 1e9 - worked_s
         each_s, error_s = _with_faults(left_s, faults, waited_s)
         in_work = _in_work(faults, worked_s, waited_s)
