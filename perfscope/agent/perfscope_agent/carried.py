@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
     _Path = Tuple[object, ...]
-    _Made = Tuple[str, _Path, bool]
-    """Name and path of a variable, and whether the loop reads it elsewhere as well."""
+    _Made = Tuple[str, _Path, bool, int]
+    """Name and path of a variable, whether the loop reads it elsewhere too, and the call."""
 
 _MOST_FOUND = 400
 _MOST_TOLD = 32
@@ -86,11 +86,11 @@ class Carried:
             made = self._of(code).get(place)
             if made is None:
                 continue
-            key = id(code), place
+            key = id(code), made[3]
             if key not in self._seen and len(self._seen) >= _MOST_FOUND:
                 continue
-            one = self._seen.setdefault(key, _Seen(code, place, made[0], made[2]))
-            one.is_innermost = one.is_innermost and number == 0
+            one = self._seen.setdefault(key, _Seen(code, made[3], made[0], made[2]))
+            one.is_innermost = one.is_innermost and (number == 0 or place != made[3])
             asked.append((code, last, (made[1],)))
             seen.append(one)
         if not asked:
@@ -133,6 +133,7 @@ class Carried:
 def of_code(code: CodeType) -> dict[int, _Made]:
     """By its instruction what a loop of a function makes anew from what that was before."""
     found: dict[int, _Made] = {}
+    beside: list[tuple[int, int, _Made]] = []
     around = loops.ranges(code)
     for place in range(0, len(code.co_code), 2):
         names = flows.stored(code, place) if bytecode.works(code, place) else []
@@ -140,14 +141,18 @@ def of_code(code: CodeType) -> dict[int, _Made]:
         _, begin, end = min(inner, default=(0, 0, len(code.co_code)))
         # what outlives a call of the function may go round in a loop of whoever calls it
         kept = [one for one in names if inner or "." in one or one not in code.co_varnames]
-        for one, made in _made(code, place, kept, (begin, end)) if kept else ():
-            found.setdefault(one, made)
+        for one in _made(code, place, kept, (begin, end)) if kept else ():
+            found.setdefault(one[3], one)
+            if inner:
+                beside.append((begin, end, one))
+    # a call that keeps the interpreter's lock is met where its loop next gives that away
+    for begin, end, one in beside:
+        for at in range(begin, end + 2, 2):
+            found.setdefault(at, one)
     return found
 
 
-def _made(
-    code: CodeType, place: int, names: list[str], loop: tuple[int, int]
-) -> list[tuple[int, _Made]]:
+def _made(code: CodeType, place: int, names: list[str], loop: tuple[int, int]) -> list[_Made]:
     """The calls up to one whose result is put into a variable, that take what this held."""
     first, (begin, end) = bytecode.first_taken(code, place), loop
     if first is None:
@@ -164,7 +169,7 @@ def _made(
             if own:
                 name = bytecode.name(code, own[0])
                 is_read = any(other == name or other.startswith(name + ".") for other in others)
-                found.append((one, (name, own[0], is_read)))
+                found.append((name, own[0], is_read, one))
     return found
 
 

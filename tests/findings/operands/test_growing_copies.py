@@ -95,7 +95,13 @@ def collect(window, end):
         window.rows = window.rows[200000:] + bytes(200000)
     return found
 
+def add(end):
+    text = b""
+    while time.monotonic() < end:
+        text = text + bytes(200000)
+
 collect(Window(), time.monotonic() + 6)
+add(time.monotonic() + 4)
 """
 
 
@@ -115,5 +121,6 @@ def test_what_an_object_holds_is_seen_to_grow_in_a_real_run(
     by_name = {one["name"]: one for one in told}
     assert by_name["found"]["grew"] >= 3
     assert by_name["found"]["values"][0] < by_name["found"]["values"][1]
+    assert by_name["text"]["grew"] >= 3
     if "window.rows" in by_name:
         assert by_name["window.rows"]["values"] == [8000000, 8000000]
