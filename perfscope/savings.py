@@ -15,9 +15,8 @@ SHARED_HOST = (
 )
 """Why savings have no interval: that of a sum over steps holds for hosts that stay as they were."""
 
-SPENT = "spent on it by each rank (mean)"
-FOLLOWS = "waiting and transfer{} that the fix also removes"
-"""The two parts of a saving that is more than ranks spend; the second may name its rows."""
+FOLLOWS = "waiting and transfer that the fix also removes"
+"""What a saving is beyond what ranks spend."""
 
 LEAST_OWN = 0.005
 """Of a saving: less is not told as a part of it."""
@@ -77,26 +76,30 @@ class Wholes:
         return f"{text}{f' ({shares})' if shares else ''}{between}"
 
 
-def split_text(
-    seconds: float, own_s: float | None, spent: str, follows: str, *, is_bound: bool = False
-) -> str:
-    """`Of the saving of 12.4 s, 6.75 s is in row D, and 5.65 s is waiting that goes with it`.
+def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
+    """`Of that, 6.75 s is spent on it by each rank (mean), and 5.65 s is waiting that ...`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
-    more is a part of that (`spent` says where), and the rest is gone from the communication in
-    which they meet (`follows` says what). "" where nobody asks, or there is no rest.
+    more is a part of that, and the rest is gone from the communication in which they meet. "" where
+    nobody asks, or there is no rest.
     """
     if own_s is None or not is_more(seconds, own_s):
         return ""
-    whole = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
     if own_s < LEAST_OWN * seconds:
-        return f"All of the saving of {whole} is {follows}"
-    own, rest = format_seconds(own_s), format_seconds(seconds - own_s)
-    return f"Of the saving of {whole}, {own} is {spent}, and {rest} is {follows}"
+        return f"All of that is {FOLLOWS}"
+    own, at_most = format_seconds(own_s), "up to " if is_bound else ""
+    rest = format_seconds(seconds - own_s)
+    return f"Of that, {own} is spent on it by each rank (mean), and {at_most}{rest} is {FOLLOWS}"
 
 
 def rest_text(
-    seconds: float, spent_s: float, under_load_s: float | None, lead: str, *, each: str
+    seconds: float,
+    spent_s: float,
+    under_load_s: float | None,
+    lead: str,
+    *,
+    each: str,
+    is_bound: bool = False,
 ) -> str:
     """`The rest of the 10.7 s per rank, 2.24 s, is added by other load on the host`.
 
@@ -109,7 +112,9 @@ def rest_text(
     if spent_s < SAME_FROM * seconds:
         first = f"{lead} {spent}" if lead else f"Besides the {spent}"
         also = "; the fix also removes" if lead else ", the fix also removes"
-        return f"{first}{also} {format_seconds(seconds - spent_s)} of waiting and transfer"
+        at_most = "up to " if is_bound else ""
+        rest = format_seconds(seconds - spent_s)
+        return f"{first}{also} {at_most}{rest} of waiting and transfer"
     if seconds >= SAME_FROM * spent_s:
         return ""
     as_here_s = max(seconds, min(under_load_s or seconds, spent_s))

@@ -109,6 +109,11 @@ def were(number: float, noun: str) -> str:
     return f"{counted(number, noun)} {'was' if number == 1 else 'were'}"
 
 
+def listed(parts: Sequence[str]) -> str:
+    """One part or more inside a sentence: `a`, `a and b`, `a, b and c`."""
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+
+
 def capitalized(text: str) -> str:
     """A text as a sentence begins."""
     return text[:1].upper() + text[1:]

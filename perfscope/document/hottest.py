@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
 from perfscope.attribution.activity_names import UNDECIDED_CALLS
-from perfscope.findings.core.wording import listed, place
+from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.findings.losses.unclaimed import AT_START
@@ -16,7 +16,7 @@ from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.host.resource_use import busy_ns
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import NEAR_CACHE_BYTES
-from perfscope.units import format_share, of_all
+from perfscope.units import format_share, listed, of_all
 
 MOST = 3
 """Functions that are named."""
@@ -25,8 +25,8 @@ OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
 NOT_JUDGED = (
-    "perfscope cannot tell whether all of this work is needed: look there for results worth "
-    "caching, padded or unbatched input, and results that nothing uses."
+    "That is the job's own work, and not a loss that perfscope measured: to do less of it, look "
+    "there for results worth caching, padded or unbatched input, and results that nothing uses."
 )
 
 SINGLE = "where single precision is exact enough, it halves the bytes and the time of vector code."

@@ -5,7 +5,7 @@ from dataclasses import replace
 from perfscope.document.breakdown import in_run_s
 from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.metrics.results import Results
-from perfscope.savings import SAME_FROM, is_more, rest_text
+from perfscope.savings import SAME_FROM, is_more, rest_text, split_text
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
@@ -55,6 +55,8 @@ def bridged(finding: Finding, results: Results) -> Finding:
     if saving is None or not finding.status.is_fault:
         return finding
     told = [_of_part(finding, saving), _rest(saving, results)]
+    if saving.spent is None:  # no words of the finding tell what it takes
+        told.append(split_text(saving.seconds, saving.own_s, is_bound=saving.is_bound))
     if saving.counts_more:
         told.append(f"The saving {saving.counts}")
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
@@ -86,8 +88,11 @@ def _rest(saving: Gain, results: Results) -> str:
     saves_more = spent.seconds < SAME_FROM * saving.seconds
     if len(results.trace.ranks) < 2 and (saves_more or loaded_s < SAME_FROM * spent.seconds):
         return ""  # nobody else is at work, or waits
-    if saves_more and saving.is_bound:
-        return ""  # how much of it is surely gone is not known
     return rest_text(
-        saving.seconds, spent.seconds, saving.under_load_s, spent.lead, each=_each(spent)
+        saving.seconds,
+        spent.seconds,
+        saving.under_load_s,
+        spent.lead,
+        each=_each(spent),
+        is_bound=saving.is_bound,
     )

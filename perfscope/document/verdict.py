@@ -275,7 +275,7 @@ def _healthy(
             said += f" {reason}"
         return said
     not_made = sum(finding.status.is_unmade for finding in findings)
-    rest = f" {not_made} of {len(findings)} diagnoses could not be made." if not_made else ""
+    rest = f" {not_made} of {len(findings)} diagnoses could not run." if not_made else ""
     if why_spoiled(results.damage, Need.EVERY_RANK):
         return f"The recorded ranks alone give no finding.{rest} {how_to_be_whole(results)}"
     leading = headline(results)

@@ -126,7 +126,7 @@ def _style(word: StatusWord) -> str:
 
 
 def _print_unmade(result: Analysis, console: Console) -> None:
-    """What stands in the way of most diagnoses that could not be made.
+    """What stands in the way of most diagnoses that could not run.
 
     Nothing where findings stand: the report has the others.
     """
@@ -135,11 +135,11 @@ def _print_unmade(result: Analysis, console: Console) -> None:
         return
     [(reason, count)] = why.most_common(1)
     told = "A diagnosis" if why.total() == 1 else "Several diagnoses"
-    line(console, f"{told} could not be made{_because(count, why.total())}: {clean(reason)}")
+    line(console, f"{told} could not run{_because(count, why.total())}: {clean(reason)}")
 
 
 def _because(count: int, total: int) -> str:
-    """How many of the diagnoses that could not be made the reason that follows stands for."""
+    """How many of the diagnoses that could not run the reason that follows stands for."""
     if count == total:
         return ""
     return ", most often because of this" if count > 1 else ", one of them because of this"
@@ -351,7 +351,8 @@ def _print_top(result: Analysis, console: Console) -> None:
         is_told = is_told and not is_of_damage(result)
         if not is_told:
             console.print()
-        _print_finding(finding, number, of, console, is_told=is_told)
+        world = result.run.recorded_ranks
+        _print_finding(finding, number, of, console, world=world, is_told=is_told)
         for other in named:
             if other.seen_with == finding.id:
                 _print_view(other, finding, of, console)
@@ -367,7 +368,13 @@ def _print_view(finding: FindingRow, leader: FindingRow, of: Wholes, console: Co
 
 
 def _print_finding(
-    finding: FindingRow, number: int, of: Wholes, console: Console, *, is_told: bool
+    finding: FindingRow,
+    number: int,
+    of: Wholes,
+    console: Console,
+    *,
+    world: int,
+    is_told: bool,
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
     told, style = saving_text(finding, of.of_run), _style(weight(finding))
@@ -386,7 +393,7 @@ def _print_finding(
     if finding.actions:
         step = visible(finding.actions[0], longest=LONGEST_VERDICT)
         line(console, f"Next step: {step}", indent=3, longest=LONGEST_VERDICT)
-    if places := where_text(finding):
+    if places := where_text(finding, world):
         line(console, f"Where: {clean(places)}", indent=3)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)

@@ -310,7 +310,7 @@ def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:
         fault("unseen", Status.NOT_MEASURED, None),
     ]
     found = build_verdict(analyzed.results, analyzed.replay, findings)
-    assert " 1 of 3 diagnoses could not be made." in found["sentence"]
+    assert " 1 of 3 diagnoses could not run." in found["sentence"]
 
 
 def polling(busy_s: float) -> TraceBuilder:

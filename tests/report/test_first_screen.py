@@ -211,6 +211,10 @@ def leading(document: Json, **changes: Any) -> Json:
             {"gain_basis": "upper_bound", "gain_interval_s": None},
             "its saving is an upper bound.",
         ),
+        (
+            {"gain_basis": "upper_bound", "gain_interval_s": [0.5, 2.0], "confidence": "medium"},
+            "its saving is an upper bound and varies from step to step.",
+        ),
         ({"gain_s": None, "gain_interval_s": None}, "its saving is not estimated."),
     ],
 )
@@ -330,6 +334,9 @@ def test_a_saving_on_a_shared_host_is_told_once_on_the_first_screen() -> None:
     assert told.count("The rest of the 3.00 s, 1.00 s") == 1
 
 
+POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
+
+
 @pytest.mark.parametrize(
     ("changes", "counts", "told"),
     [
@@ -337,7 +344,11 @@ def test_a_saving_on_a_shared_host_is_told_once_on_the_first_screen() -> None:
         ({"confidence": "medium"}, "does not count other load", "Fix this now: a busy host"),
         ({"confidence": "medium", "is_inferred": True}, "", "Confirm the cause first"),
         ({"confidence": "low", "is_inferred": True}, "", "Confirm the cause first"),
-        ({"confidence": "low", "is_inferred": False}, "", "Record a longer run before"),
+        ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),
+        ({"confidence": "low", "gain_interval_s": None}, "", "Confirm the cause first"),
+        ({"confidence": "low", "gain_basis": "upper_bound"}, "", "Confirm the cause first"),
+        (POSSIBLE, "", "Confirm the cause first"),
+        (POSSIBLE, "", "something else may explain it. If nothing else does, simulating"),
     ],
 )
 def test_what_to_do_first_follows_from_how_sure_it_is(

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from perfscope.document.splits import bridged
+from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.report.sections import breakdown
-from perfscope.savings import split_text
+from perfscope.savings import rest_text, split_text
+from perfscope.schema.enums import Basis, Status
 from perfscope.schema.read import read_known
-from perfscope.units import format_seconds
+from tests.findings.analyzed import analyze
+from tests.findings.training_runs import Plan
 from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, shown
 from tests.support.environments import REPOSITORY
@@ -90,7 +94,7 @@ def test_both_parts_are_told_and_communication_holds_what_follows(trace: Shown) 
             continue
         assert first["own_s"] + first["follows_s"] == pytest.approx(first["gain_s"])
         assert document.get("whole_run") or first["follows_s"] <= known_s * PRINTED
-        assert format_seconds(first["follows_s"]) in text
+        assert first["bridge"] in text
 
 
 def test_a_saving_that_is_more_than_its_row_is_found() -> None:
@@ -113,14 +117,42 @@ def test_a_saving_that_is_more_than_its_row_is_found() -> None:
         (None, ""),
         (2.0, ""),
         (1.99, ""),
-        (1.5, "Of the saving of 2.00 s, 1.50 s is in row D, and 500 ms is waiting"),
-        (0.0, "All of the saving of 2.00 s is waiting"),
+        (
+            1.5,
+            (
+                "Of that, 1.50 s is spent on it by each rank (mean), and 500 ms is waiting and "
+                "transfer that the fix also removes"
+            ),
+        ),
+        (0.0, "All of that is waiting and transfer that the fix also removes"),
     ],
 )
 def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
     own_s: float | None, told: str
 ) -> None:
-    assert split_text(2.0, own_s, "in row D", "waiting") == told
+    assert split_text(2.0, own_s) == told
+
+
+def test_the_rest_of_a_bound_is_a_bound() -> None:
+    assert "and up to 500 ms is" in split_text(2.0, 1.5, is_bound=True)
+    told = rest_text(2.0, 1.5, None, "", each="", is_bound=True)
+    assert told == "Besides the 1.50 s, the fix also removes up to 500 ms of waiting and transfer"
+
+
+@pytest.mark.parametrize(
+    ("spent", "told"),
+    [
+        (None, "Of that, 1.50 s is spent on it by each rank (mean), and 500 ms is"),
+        (Spent(1.2), "Besides the 1.20 s, the fix also removes 800 ms of waiting and transfer."),
+    ],
+)
+def test_one_sentence_with_one_figure_explains_a_saving(spent: Spent | None, told: str) -> None:
+    saving = Gain(2.0, 0.2, own_s=1.5, spent=spent, basis=Basis.REPLAY)
+    finding = Finding(Status.WARN, "Files are read", "", gain=saving)
+    found = bridged(finding, analyze(Plan(steps=10)).results).recommended
+    assert found is not None
+    assert found.bridge.startswith(told)
+    assert found.bridge.count("the fix also removes") == 1
 
 
 def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_elsewhere() -> None:
@@ -137,11 +169,13 @@ def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_el
     read = read_known(document)
     letter = breakdown.rows(read)[-2].key
     told = breakdown.saved_in_rows(read, has_letters=True)
-    assert told.startswith(f"Of the saving of 4.00 s, 3.00 s is in row {letter}, and 1.00 s is ")
-    assert "3.00 s is in “Computation: files”, and 1.00 s" in breakdown.saved_in_rows(read)
+    assert told.startswith(f"What the fix saves is in rows {letter}, ")
+    by_name = breakdown.saved_in_rows(read)
+    assert by_name.startswith("What the fix saves is in “Computation: files”, “Communication: ")
+    assert not re.search(r"\d", by_name), "how much it is, is told with the saving"
     row["first_action"] |= {"gain_s": 2.0, "own_s": None, "follows_s": None}
     told = breakdown.saved_in_rows(read_known(document), has_letters=True)
-    assert told == f"The saving of 2.00 s is in rows C and {letter}".replace("2.00 s", "2.00\xa0s")
+    assert told == f"What the fix saves is in rows C and {letter}"
     entry["waiting_ns"] = entry["ns"] // 10  # hardly anybody waits for it
     told = breakdown.saved_in_rows(read_known(document), has_letters=True)
     assert told.endswith(f"is in row {letter}")
@@ -157,7 +191,6 @@ def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
     for entry in document["losses"]["entries"]:
         entry["findings"] = []
     row["first_action"] |= {"gain_s": 2.0, "own_s": 0.0, "follows_s": 2.0}
-    told = breakdown.saved_in_rows(read_known(document), has_letters=True)
-    assert told.startswith("All of the saving of")
+    assert breakdown.saved_in_rows(read_known(document), has_letters=True) == ""
     row["first_action"] |= {"own_s": None, "follows_s": None}
     assert breakdown.saved_in_rows(read_known(document), has_letters=True) == ""

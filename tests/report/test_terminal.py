@@ -81,7 +81,15 @@ def test_where_to_look_is_told_of_every_finding() -> None:
     found = [row for row in document["findings"] if row["id"] in document["verdict"]["top"]]
     places = [row for row in found if row["where"] or row["ranks"]]
     assert places
-    assert shown(document).count("   Where: ") == len(places)
+    text = shown(document)
+    assert text.count("   Where: ") == len(places)
+    for row in places:
+        row["ranks"] = [1]
+    assert " on rank 1" in shown(document)
+    for row in places:
+        row["ranks"] = [1, 0]
+    assert " on all ranks" in shown(document)
+    assert "on ranks 0" not in shown(document)
 
 
 def test_the_verdict_comes_first_and_bars_are_of_a_hundred_per_cent() -> None:
@@ -108,7 +116,7 @@ def test_says_what_matters() -> None:
     for row in document["ledger"]:
         assert (row["label"][:20] in text) == (row["seconds"] > 0)
     assert "Whole run" in text
-    assert 'The saving of 1.13 s is in "' in text
+    assert 'What the fix saves is in "' in text
     # where no row holds it, how much the cause takes is told
     for entry in document["losses"]["entries"]:
         entry["findings"] = []
@@ -192,15 +200,15 @@ def test_endless_text_is_cut() -> None:
 @pytest.mark.parametrize(
     ("reasons", "told"),
     [
-        (["no counters"], "A diagnosis could not be made: no counters"),
-        (["no counters"] * 2, "Several diagnoses could not be made: no counters"),
+        (["no counters"], "A diagnosis could not run: no counters"),
+        (["no counters"] * 2, "Several diagnoses could not run: no counters"),
         (
             ["no counters", "no steps", "no counters"],
-            "Several diagnoses could not be made, most often because of this: no counters",
+            "Several diagnoses could not run, most often because of this: no counters",
         ),
         (
             ["no counters", "no steps"],
-            "Several diagnoses could not be made, one of them because of this: no counters",
+            "Several diagnoses could not run, one of them because of this: no counters",
         ),
     ],
 )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding, Gain
-from perfscope.findings.core.thresholds import FAIL_SHARE, WARN_SHARE
+from perfscope.findings.core.thresholds import FAIL_SHARE, WARN_SHARE, by_gain
 from perfscope.schema.enums import Confidence, Status
 
 NARROW_INTERVAL = 0.5  # width of the interval of a gain over the gain, up to which it is certain
@@ -23,7 +23,8 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
     warned of, whatever made the finding. What is planned by the program is no matter of chance,
     and of what comes once no steps tell whether it is: both stay warnings. A replayed gain is
     certain where its interval is narrow; without an interval nobody knows how certain it is. What
-    its first action saves counts alike. Where that would allow more, its cause is inferred.
+    its first action saves counts alike. Where that would allow more, its cause is inferred. What
+    would be a problem by its gain, and is a warning all the same, something else may explain.
     """
     if finding.gain is None:
         return finding
@@ -34,7 +35,10 @@ def as_sure_as_its_interval(finding: Finding) -> Finding:
     if status.is_fault and not is_firm(finding):
         status = Status.INFO if _may_be_nothing(finding.gain) else Status.WARN
     least = less_sure(finding.confidence, most)
-    return replace(finding, confidence=least, status=status, is_inferred=least is not most)
+    found = replace(finding, confidence=least, status=status, is_inferred=least is not most)
+    if finding.status is Status.WARN and by_gain(finding.gain) is Status.FAIL:
+        return replace(found, confidence=less_sure(least, Confidence.MEDIUM))
+    return found
 
 
 def in_words_of_its_status(finding: Finding) -> Finding:

@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.metrics.results import Results
 from perfscope.savings import SAME_FROM, Wholes
 from perfscope.trace.model import Format, Frame, Trace
-from perfscope.units import NS, capitalized, counted, format_seconds, format_share
+from perfscope.units import NS, capitalized, counted, format_seconds, format_share, listed
 
 IN_TENSORBOARD = (
     "record a window with perfscope run --tf-profiler 20:30, install tensorboard-plugin-profile "
@@ -88,11 +88,6 @@ def ranks(numbers: Sequence[int]) -> str:
     if len(numbers) > 4:
         return f"ranks {', '.join(map(str, sorted(numbers[:3])))} and {len(numbers) - 3} more"
     return f"ranks {listed([str(number) for number in sorted(numbers)])}"
-
-
-def listed(parts: Sequence[str]) -> str:
-    """One part or more inside a sentence: `a`, `a and b`, `a, b and c`."""
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
 def cpus(count: float) -> str:

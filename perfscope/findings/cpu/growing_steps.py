@@ -27,7 +27,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, Confidence
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand
-from perfscope.units import format_seconds, format_share, inside
+from perfscope.units import format_seconds, format_share, inside, listed
 
 WRITES = (Activity.SERIALIZATION, Activity.FILES, Activity.COMPRESSION, Activity.HASHING)
 """Work on what is kept of which only the new part need be done, where the rest was written."""
@@ -112,7 +112,7 @@ def _not_found(results: Results, whole: StepGrowth | None) -> Quiet:
     medians = median_by_quarter(results)
     if not medians:
         return not_measured(f"To compare the quarters of a run, {LEAST_STEPS} steps are needed.")
-    times = wording.listed([format_seconds(one) for one in medians])
+    times = listed([format_seconds(one) for one in medians])
     seen = f"The median steps of the quarters of the run take {times}"
     rise = saved(results, later_rise(results))
     if thresholds.by_bound(rise.share).is_fault:

@@ -89,14 +89,15 @@ def without_calls(entry: Entry, callee: Callee) -> list[Edit]:
 
 
 def _called(stack: Sequence[Frame], caller: Frame) -> str:
-    """The function behind the last call of the user's function, what decorates it left out."""
+    """The function behind the last call of the user's function, what decorates it left out.
+
+    `torch.Tensor.__repr__`: programs call it by its package, and not by the file that holds it.
+    """
     if caller not in stack:
         return ""
     behind = stack[len(stack) - stack[::-1].index(caller) :]
     called = next((one for one in behind if INNER not in one.function), None)
     if called is None or called.file == BUILT_IN:
         return called.function if called else ""
-    package, _, inner = module_of(called.file).partition(".")
-    if not package:
-        return ""
-    return f"{called.function} of {package}" if inner else f"{package}.{called.function}"
+    package = module_of(called.file).partition(".")[0]
+    return f"{package}.{called.function}" if package else ""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence, Finding, Spent
 from perfscope.findings.core.gain import saved
-from perfscope.findings.core.wording import listed, place
+from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses import words
 from perfscope.findings.losses.callees import Callee, callee_of
@@ -23,7 +23,7 @@ from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import edits_of
 from perfscope.losses.words import label
 from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern
-from perfscope.units import NS, capitalized, format_seconds
+from perfscope.units import NS, capitalized, format_seconds, listed
 
 AT_ONCE = (
     "What is made piece by piece is written piece by piece: make all of it in memory and write it "

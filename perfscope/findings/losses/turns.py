@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core.finding import Gain
-from perfscope.findings.core.wording import listed, place, ranks
+from perfscope.findings.core.wording import place, ranks
 from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry
 from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import LossPattern
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
-from perfscope.units import NS, capitalized, format_seconds
+from perfscope.units import NS, capitalized, format_seconds, listed
 
 
 @dataclass(frozen=True)

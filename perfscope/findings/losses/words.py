@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core.finding import Gain, Spent
-from perfscope.findings.core.wording import called, listed, place, ranks
+from perfscope.findings.core.wording import called, place, ranks
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.changes import (
@@ -24,7 +24,7 @@ from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import BY_NAME, OperationClass
-from perfscope.units import NS, capitalized, format_seconds
+from perfscope.units import NS, capitalized, format_seconds, listed
 
 
 def title(

@@ -24,7 +24,7 @@ from perfscope.metrics.host.hot_lines import (
 )
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds, format_share
+from perfscope.units import format_seconds, format_share, listed
 
 
 def judge(run: Facts) -> Outcome:
@@ -81,7 +81,7 @@ def _most_contents(lines: list[HotLine]) -> int:
 def _operands(lines: list[HotLine]) -> str:
     """The names that most of the time is spent on."""
     names = dict.fromkeys(one.name for line in lines[:2] for one in line.site.operands)
-    return wording.listed([f"`{name}`" for name in list(names)[:3]])
+    return listed([f"`{name}`" for name in list(names)[:3]])
 
 
 def _looks(lines: list[HotLine]) -> int:

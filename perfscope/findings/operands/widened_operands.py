@@ -25,6 +25,7 @@ from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
+from perfscope.units import listed
 
 ACTION = (
     "If single precision is enough, as it is for `{0}`, make `{1}` single where it comes from "
@@ -160,7 +161,7 @@ def _others(sites: Iterable[WorkedOn], name: str) -> tuple[Evidence, ...]:
     )
     told = [f"`{one}`" for one in list(names)[:MOST_PLACES]]
     label = "Also seen in double precision"
-    return (Evidence(label, wording.listed(told)),) if told else ()
+    return (Evidence(label, listed(told)),) if told else ()
 
 
 DIAGNOSIS = Diagnosis(

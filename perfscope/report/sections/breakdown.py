@@ -10,14 +10,13 @@ from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
-from perfscope.savings import FOLLOWS, SPENT, split_text
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, Basis, LossKind
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, LossKind
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
-from perfscope.units import NS, counted, format_seconds, inside
+from perfscope.units import NS, counted, format_seconds, inside, listed
 
 OF_VERDICT, OF_WORK, LOST = "of_verdict", "of_work", "lost"
 TOTAL = "Whole run"
@@ -107,24 +106,23 @@ def work_of_verdict(result: Analysis) -> str:
 
 
 def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
-    """In which rows the saving is that the verdict tells; "" where no rows hold it."""
+    """In which rows the saving is that the verdict tells; "" where no rows hold it.
+
+    How much of it is in which of them the verdict says, once.
+    """
     first = _first(result)
     saving = first.first_action if first else None
     if first is None or saving is None or saving.gain_s is None:
         return ""
     mine, told = _rows_of(result, first.id), partial(_called, has_letters=has_letters)
     own = [row for row in mine if row.role not in COMMUNICATION_ROLES]
-    is_bound = saving.gain_basis is Basis.UPPER_BOUND
     if saving.own_s is None:
-        amount = f"{'up to ' if is_bound else ''}{seconds(saving.gain_s)}"
         is_held = not saving.counts_more and _hold(mine, saving.gain_s)
         is_held = is_held and _explains(result, first.id, saving.gain_s)
-        return f"The saving of {amount} is in {told(mine)}" if is_held else ""
-    shared = [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
-    spent = f"in {told(own)}" if _hold(own, saving.own_s) else SPENT
-    where = f" ({told(shared)})" if shared and has_letters else ""
-    follows = FOLLOWS.format(where)
-    return split_text(saving.gain_s, saving.own_s, spent, follows, is_bound=is_bound)
+    else:
+        shared = [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
+        mine, is_held = [*own, *shared], _hold(own, saving.own_s) and _hold(shared, 0.0)
+    return f"What the fix saves is in {told(mine)}" if is_held else ""
 
 
 def _first(result: Analysis) -> FindingRow | None:
@@ -170,10 +168,8 @@ def _rows_of(result: Analysis, finding: str) -> list[Row]:
 def _called(found: Sequence[Row], *, has_letters: bool) -> str:
     """`rows A and B`, or their names where they have no letters."""
     if not has_letters:
-        return " and ".join(f"“{row.label}”" for row in found)
-    letters = [row.key for row in found]
-    told = f"{', '.join(letters[:-1])} and {letters[-1]}" if len(letters) > 1 else letters[0]
-    return f"{'rows' if len(letters) > 1 else 'row'} {told}"
+        return listed([f"“{row.label}”" for row in found])
+    return f"{'rows' if len(found) > 1 else 'row'} {listed([row.key for row in found])}"
 
 
 def _waited(part: TimePart) -> str:

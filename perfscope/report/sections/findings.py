@@ -11,7 +11,7 @@ from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import FOLLOWS, SPENT, Wholes, split_text
+from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
@@ -25,9 +25,12 @@ FOLDED_TITLES = {
 """What is said of the findings that the page folds, by their status."""
 
 NOT_MADE = "findings-not-made"
-"""Where a page tells which diagnoses could not be made."""
+"""Where a page tells which diagnoses could not run."""
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
+
+OTHER_CAUSE = "something else may explain it"
+"""Why a problem is no more than possible whose cause was measured."""
 
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
@@ -74,20 +77,12 @@ def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
 
 
 def parts_text(row: Outcome) -> str:
-    """Where a saving comes from that is more than ranks spend, and what it counts, in sentences."""
+    """How what ranks spend leads to a saving, and what that counts, in sentences."""
     first = row.first_action if isinstance(row, FindingRow) else None
     if first is None or first.gain_s is None:
         return ""
-    parts = split_text(
-        first.gain_s,
-        first.own_s,
-        SPENT,
-        FOLLOWS.format(""),
-        is_bound=_is_bound(first),
-    )
     counts = f"The saving {first.counts}." if first.counts and not first.counts_more else ""
-    told = (first.bridge, f"{parts}." if parts else "", counts)
-    return " ".join(one for one in told if one)
+    return " ".join(one for one in (first.bridge, counts) if one)
 
 
 def bridge_text(row: Outcome) -> str:
@@ -115,6 +110,11 @@ def weight(row: Outcome) -> StatusWord:
     return weighed(status.value, share, is_doubted=bool(doubt(row)))
 
 
+def is_varying(row: Outcome) -> bool:
+    """Whether chance, and not an inferred cause, makes a finding less certain: more steps tell."""
+    return _least(row) is not None and not _is_inferred(row)
+
+
 def _is_unsure(row: Outcome) -> bool:
     """Whether a problem that costs enough to act on is one of which nobody can be sure.
 
@@ -129,7 +129,7 @@ def doubt(row: Outcome) -> str:
     That its saving is a bound is said before the seconds, of certain problems as well.
     """
     if _is_unsure(row):
-        return "its cause is inferred" if _is_inferred(row) else "something else may explain it"
+        return "its cause is inferred" if _is_inferred(row) else OTHER_CAUSE
     if row.status is not Status.WARN:
         return ""
     first = _first(row)
@@ -141,12 +141,11 @@ def doubt(row: Outcome) -> str:
         return ""
     if _seen_with(row):
         return "this may explain it"
-    return "its cause is inferred" if _is_inferred(row) else "something else may explain it"
+    return "its cause is inferred" if _is_inferred(row) else OTHER_CAUSE
 
 
 def _may_be_nothing(row: Outcome) -> bool:
-    is_low = row.confidence is Confidence.LOW and not _is_inferred(row)
-    return is_low and _least(row) is not None
+    return row.confidence is Confidence.LOW and is_varying(row)
 
 
 def _is_open(row: Outcome) -> bool:
@@ -173,6 +172,8 @@ def sureness(row: Outcome, what: str = "the finding") -> str:
         return f"{told}."
     if _is_inferred(row):
         return f"{told}: its cause is inferred, not measured. If it is the cause, {saving}."
+    if doubt(row) == OTHER_CAUSE:
+        return f"{told}: {OTHER_CAUSE}. If nothing else does, {saving}."
     return f"{told}{';' if _is_bound(_first(row)) else ':'} {saving}."
 
 
@@ -187,7 +188,8 @@ def _how_sure_saving(row: Outcome) -> str:
         is_asked = row.status.is_fault and isinstance(row, FindingRow)
         return "its saving is not estimated" if is_asked else ""
     if _is_bound(first):
-        return "its saving is an upper bound"
+        varies = is_varying(row) and row.confidence is Confidence.MEDIUM
+        return f"its saving is an upper bound{' and varies from step to step' if varies else ''}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
@@ -225,11 +227,18 @@ def _is_bound(found: Outcome | FirstAction) -> bool:
     return found.gain_basis is Basis.UPPER_BOUND
 
 
-def where_text(row: Outcome) -> str:
-    """The line to change and on which ranks, as far as they are known."""
+def which_ranks(row: Outcome, world: int) -> str:
+    """Which of so many ranks a finding is about; "" where nobody knows."""
+    if world > 1 and len(set(row.ranks)) == world:
+        return "all ranks"
+    return rank_list(row.ranks) if row.ranks else ""
+
+
+def where_text(row: Outcome, world: int) -> str:
+    """The line to change and on which of so many ranks, as far as they are known."""
     frame = row.where[0] if row.where else None
     told = place(frame.function, frame.file, frame.line) if frame else ""
-    ranks = rank_list(row.ranks) if row.ranks else ""
+    ranks = which_ranks(row, world)
     return " on ".join(part for part in (told, ranks) if part)
 
 

@@ -10,10 +10,13 @@ from perfscope.report.sections import breakdown, efficiency
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
+    doubt,
     finding_view,
+    is_varying,
     next_step,
     sureness,
     verdict_word,
+    which_ranks,
     wholes,
 )
 from perfscope.report.sections.quality import trust
@@ -24,7 +27,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
-from perfscope.schema.enums import Confidence
+from perfscope.schema.enums import Basis, Confidence
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
@@ -50,7 +53,7 @@ IN_STEPS = "Counts all time in training steps as training, including what was lo
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
     named, of, spent = _named(result), wholes(result), breakdown.rows(result)
-    top = _blocks(named, of)
+    top = _blocks(named, of, result.run.recorded_ranks)
     has_first = bool(top) and not is_of_damage(result)
     return {
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
@@ -78,9 +81,12 @@ def _context(result: Analysis) -> Context:
     }
 
 
-def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes) -> list[Context]:
+def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes, world: int) -> list[Context]:
     """The findings that have a block of their own, each with those that are another view of it."""
-    views = [(row, finding_view(row, place, of)) for row, place in named]
+    views = [
+        (row, {**finding_view(row, place, of), "ranks": which_ranks(row, world)})
+        for row, place in named
+    ]
     return [
         {
             **view,
@@ -117,13 +123,19 @@ def how_sure(result: Analysis) -> str:
 
 
 def _advice(first: FindingRow, *, is_loaded: bool) -> str:
-    """Whether to change the program now or to record it again first."""
-    if not first.status.is_fault or first.first_action is None:
+    """Whether to change the program now, or to make sure first, by what makes it uncertain.
+
+    More steps tell what chance does. Whether it is the cause, and how much of a bound is saved, a
+    short run with the change tells, and no longer recording.
+    """
+    saving = first.first_action
+    if not first.status.is_fault or saving is None:
         return ""
-    if first.is_inferred:
-        return CONFIRM
-    if first.confidence is Confidence.LOW:
+    is_low = first.confidence is Confidence.LOW
+    if is_low and is_varying(first) and saving.gain_basis is not Basis.UPPER_BOUND:
         return RECORD_AGAIN
+    if is_low or first.is_inferred or doubt(first):
+        return CONFIRM
     return FIX_ON_BUSY if is_loaded else FIX
 
 

@@ -41,7 +41,7 @@ def trust(checks: Sequence[QualityRow]) -> str:
     if not made:
         return ""
     said = f"{passed} of {counted(len(made), 'recording check')} passed"
-    return f"{said}, {absent} could not be made" if absent else said
+    return f"{said}, {absent} could not run" if absent else said
 
 
 def trust_and_doubts(checks: Sequence[QualityRow]) -> str:

@@ -1,11 +1,10 @@
 """What other processes on the hosts took of the runs of a study."""
 
 from perfscope.findings.core.thresholds import WARN_SHARE
-from perfscope.findings.core.wording import listed
 from perfscope.schema.enums import LossKind
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.scaling import Scaling
-from perfscope.units import format_share
+from perfscope.units import format_share, listed
 
 
 def disturbed(study: Scaling) -> list[str]:

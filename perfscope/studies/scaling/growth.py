@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from perfscope.findings.core.wording import listed
 from perfscope.metrics.efficiency.scalability import WEAK_SHARE, RunTotals
 from perfscope.structures import dataclass
 from perfscope.studies.common.run import StudyRun
 from perfscope.studies.scaling.series import Point
+from perfscope.units import listed
 
 SAME_WORK = 1.1
 """Work that differs by less is the same work: steps are whole, and some are cut at the ends."""

@@ -66,6 +66,15 @@ def test_a_replayed_gain_is_as_sure_as_its_interval_is_narrow(
     assert (judged.status, judged.confidence) == (Status.FAIL, confidence)
 
 
+def test_a_warning_that_would_be_a_problem_by_its_gain_is_no_more_than_likely() -> None:
+    """What made the diagnosis warn only is that something else may explain the loss."""
+    doubted = replace(finding(gain_s=10.0, basis=Basis.UPPER_BOUND), status=Status.WARN)
+    judged = as_sure_as_its_interval(doubted)
+    assert (judged.status, judged.confidence) == (Status.WARN, Confidence.MEDIUM)
+    small = replace(finding(gain_s=2.0, basis=Basis.UPPER_BOUND), status=Status.WARN)
+    assert as_sure_as_its_interval(small).confidence is Confidence.HIGH
+
+
 def test_what_is_counted_is_certain_without_an_interval() -> None:
     gain = Gain(2.0, 0.02, basis=Basis.REPLAY, interval_s=None, is_planned=True)
     judged = as_sure_as_its_interval(replace(finding(), gain=gain))
