@@ -128,6 +128,8 @@ def doubt(row: Outcome) -> str:
 
     That its saving is a bound is said before the seconds, of certain problems as well.
     """
+    if row.status.is_fault and _may_be_nothing(row):
+        return "the saving may be nothing"
     if _is_unsure(row):
         return "its cause is inferred" if _is_inferred(row) else OTHER_CAUSE
     if row.status is not Status.WARN:
@@ -135,8 +137,6 @@ def doubt(row: Outcome) -> str:
     first = _first(row)
     if first.gain_s is None:
         return "its saving could not be estimated"
-    if _may_be_nothing(row):
-        return "the saving may be nothing"
     if not _is_open(row):
         return ""
     if _seen_with(row):
