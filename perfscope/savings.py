@@ -18,14 +18,14 @@ SHARED_HOST = (
 FOLLOWS = "waiting and transfer that the fix also removes"
 """What a saving is beyond what ranks spend."""
 
-LEAST_OWN = 0.005
+LEAST_OWN = 0.1
 """Of a saving: less is not told as a part of it."""
 
 SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BY_LOAD = "is added by other load on the host"
+BY_LOAD = "is added by processes outside the job"
 BESIDE_OTHERS = "passes while other ranks are still busy"
 """Why a change saves less than what it is about takes a rank."""
 
@@ -86,7 +86,7 @@ def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -
     if own_s is None or not is_more(seconds, own_s):
         return ""
     if own_s < LEAST_OWN * seconds:
-        return f"All of that is {FOLLOWS}"
+        return "Nearly all of that is waiting and transfer that the fix removes"
     own, at_most = format_seconds(own_s), "up to " if is_bound else ""
     rest = format_seconds(seconds - own_s)
     return f"Of that, {own} is spent on it by each rank (mean), and {at_most}{rest} is {FOLLOWS}"
@@ -101,7 +101,7 @@ def rest_text(
     each: str,
     is_bound: bool = False,
 ) -> str:
-    """`The rest of the 10.7 s per rank, 2.24 s, is added by other load on the host`.
+    """`The rest of the 10.7 s per rank, 2.24 s, is added by processes outside the job`.
 
     How what something takes a rank leads to what a change of it saves: of what is saved on an idle
     host alone the rest is due to other load, and of what is not saved at all it passes while other

@@ -44,7 +44,7 @@ def test_an_interval_without_width_is_not_told() -> None:
     ("told", "seconds", "spent_s", "under_load_s", "lead"),
     [
         (
-            "The rest of the 10.0 s per rank, 2.00 s, is added by other load on the host",
+            "The rest of the 10.0 s per rank, 2.00 s, is added by processes outside the job",
             8.0,
             10.0,
             11.0,
@@ -59,8 +59,8 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "The rest of the 10.0 s per rank: 3.00 s is added by other load on the host, 2.00 "
-                "s passes while other ranks are still busy"
+                "The rest of the 10.0 s per rank: 3.00 s is added by processes outside the job, "
+                "2.00 s passes while other ranks are still busy"
             ),
             5.0,
             10.0,
@@ -69,7 +69,7 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "This takes 10.0 s per rank, of which 3.00 s is added by other load on the host "
+                "This takes 10.0 s per rank, of which 3.00 s is added by processes outside the job "
                 "and 2.00 s passes while other ranks are still busy"
             ),
             5.0,

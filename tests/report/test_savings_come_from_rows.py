@@ -124,7 +124,7 @@ def test_a_saving_that_is_more_than_its_row_is_found() -> None:
                 "transfer that the fix also removes"
             ),
         ),
-        (0.0, "All of that is waiting and transfer that the fix also removes"),
+        (0.1, "Nearly all of that is waiting and transfer that the fix removes"),
     ],
 )
 def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(

@@ -1,5 +1,6 @@
 """Evaluation or progress output by all ranks, more often than the run can afford."""
 
+from dataclasses import replace
 from math import sqrt
 from pathlib import PurePath
 
@@ -18,6 +19,7 @@ from perfscope.findings.core.finding import (
     Evidence,
     Finding,
     Gain,
+    Spent,
     not_applicable,
     not_measured,
     passed,
@@ -82,6 +84,9 @@ def judge(run: Facts) -> Outcome:
         edit = Edit(phase=main.phase.id, factor=1 / len(main.phase.ranks))
     work = own_seconds(main.phase)
     found = predicted_gain(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
+    kept = 1 / len(main.phase.ranks) if is_full else (main.times // every) / main.times
+    off_s = sum(work) / len(work) * (1 - kept)
+    found = replace(found, spent=Spent(off_s, lead="The change shortens this work on each rank by"))
     is_affordable = _is_affordable(results, main, main.seconds)
     is_certain = _is_affordable(results, main, main.certain_s) == is_affordable
     status = thresholds.deserved(found) if is_certain and not is_affordable else Status.PASS

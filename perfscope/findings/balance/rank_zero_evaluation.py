@@ -7,7 +7,14 @@ from functools import partial
 from perfscope.attribution.stack_rules import EVALUATION_LIKE
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
+from perfscope.findings.core.finding import (
+    Evidence,
+    Finding,
+    Gain,
+    Spent,
+    not_measured,
+    passed,
+)
 from perfscope.findings.core.gain import as_bare_bound, replayed, saved
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts import lock_holder
@@ -199,6 +206,7 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
     shared_s, rarer_s = whole_s * (1 - 1 / len(results.trace.ranks)), whole_s * (1 - kept)
     interval_s = _interval_of(alone, work, shared_s)
     first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=own)
+    off_s = work.seconds * (1 - 1 / len(results.trace.ranks))
     # unlabeled computation is mostly the rank's ordinary work: it is not to be dealt out
     if work.account is not Account.COMPUTATION:
         edit = replace(work.edit, ranks=None, level=Level.SHARED)
@@ -209,15 +217,17 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
         interval_s = _interval_of(shared, work, shared_s)
         first = saved(results, shared_s, interval_s=interval_s, basis=basis, edits=(edit,))
     if work.rests:
-        interval_s = _interval_of(alone, work, whole_s)
+        interval_s, off_s = _interval_of(alone, work, whole_s), work.seconds
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=own)
         first = as_bare_bound(first) if work.activity is Activity.FILES else first
     if work.account is Account.CHECKPOINT:
-        interval_s = _interval_of(alone, work, whole_s)
+        interval_s, off_s = _interval_of(alone, work, whole_s), work.seconds
         first = saved(results, whole_s, interval_s=interval_s, basis=basis, edits=(work.edit,))
         if work.every_steps == 1:
-            edit = replace(work.edit, keep_every=RARER)
+            edit, off_s = replace(work.edit, keep_every=RARER), work.seconds * (1 - kept)
             first = saved(results, rarer_s, basis=basis, edits=(edit,))
+    lead = f"The change shortens this work on rank {work.rank} by"
+    first = replace(first, spent=Spent(off_s, lead=lead))
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 

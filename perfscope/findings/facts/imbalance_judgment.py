@@ -302,7 +302,7 @@ def _spent(facts: ImbalanceFacts) -> Spent | None:
         return None
     if is_split(facts):
         return Spent(
-            more_s * (1 - 1 / len(facts.ranks)), lead="Splitting this work relieves that rank by"
+            more_s * (1 - 1 / len(facts.ranks)), lead="Splitting shortens this work on that rank by"
         )
     return Spent(more_s, lead="The difference is")
 

@@ -25,6 +25,10 @@ DOES = {
 """What a thread does while others wait for it."""
 
 
+HELD = (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
+"""What somebody holds, while others only wait to be given something."""
+
+
 def holder_for(results: Results, ranks: Collection[int]) -> LockHolder | None:
     """Of what these ranks wait for, the one that was seen in most of the wait; None unknown."""
     found = [o for o in results.lock_holders if o.waiting_rank in ranks and o.waiters is None]
@@ -45,6 +49,22 @@ def typed(found: LockHolder | None) -> Holder | None:
     return Holder(found.kind, found.rank, found.thread or None, where, found.share)
 
 
+def takes_turns(found: LockHolder, ranks: Collection[int]) -> bool:
+    """Whether who holds a lock while one of these ranks waits waits for it at other times."""
+    return found.rank != found.waiting_rank and found.rank in ranks
+
+
+def held_in(found: LockHolder, ranks: Collection[int]) -> str:
+    """Where the lock or queue is held that these ranks wait for, for a title; "" unknown."""
+    line = next(iter(frames(found)), None)
+    if line is None or found.waiters is not None or found.kind not in HELD:
+        return ""
+    by = ""
+    if found.rank != found.waiting_rank and not takes_turns(found, ranks):
+        by = f" by rank {found.rank}"
+    return f", held{by} in {place(line)}"
+
+
 def frames(found: LockHolder | None) -> tuple[Frame, ...]:
     """Where it works: that is the line to change, and not where ranks wait for it."""
     if found is None:
@@ -53,9 +73,11 @@ def frames(found: LockHolder | None) -> tuple[Frame, ...]:
     return tuple(dict.fromkeys(one for one in (first, found.frame) if one is not None))
 
 
-def who(found: LockHolder) -> str:
-    """Which thread or rank it is."""
+def who(found: LockHolder, ranks: Collection[int] = ()) -> str:
+    """Which thread or rank it is; of `ranks` that wait by turns none in particular."""
     if found.rank != found.waiting_rank:
+        if takes_turns(found, ranks):
+            return "the other rank" if len(set(ranks)) == len("ab") else "another rank"
         return f"rank {found.rank}"
     if found.processes:
         them = counted(found.processes, "worker process", "worker processes")
@@ -65,7 +87,7 @@ def who(found: LockHolder) -> str:
     return f"{found.thread or 'another thread'} on rank {found.rank}"
 
 
-def evidence(found: LockHolder) -> Evidence:
+def evidence(found: LockHolder, ranks: Collection[int] = ()) -> Evidence:
     """In how much of the wait it was seen at work, and where."""
     where = place(found.frame)
     inside = f" in {where}" if where else ""
@@ -74,13 +96,13 @@ def evidence(found: LockHolder) -> Evidence:
         if found.doing is not None
         else "Seen at work meanwhile"
     )
-    label = f"{how}: {who(found)}{inside}"
+    label = f"{how}: {who(found, ranks)}{inside}"
     return Evidence(label, f"{format_share(found.share)} of the samples of the wait")
 
 
 def is_inferred(found: LockHolder) -> bool:
     """Whether it was only seen at work meanwhile: that it holds the lock is not measured."""
-    is_lock = found.kind in (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
+    is_lock = found.kind in HELD
     is_seen = found.doing is not None or not found.is_told
     return is_lock and found.waiters is None and is_seen
 
@@ -100,20 +122,22 @@ def _held_by_thread(found: LockHolder, waiter: str) -> str:
     )
 
 
-def _held_by_rank(found: LockHolder, waiter: str) -> str:
+def _held_by_rank(found: LockHolder, waiter: str, ranks: Collection[int]) -> str:
     """What a rank does while it holds the lock on a file, as the kernel told it."""
     where, within = place(found.frame), place(found.within)
     inside = f" in {where}" if where else ""
     begun = f", called in {within}" if within and within != where else ""
+    by_turns = takes_turns(found, ranks)
+    one = "one rank" if by_turns else f"rank {found.waiting_rank}"
+    waits = f"{one} waits for the lock on the file{f' in {waiter}' if waiter else ''}"
     return (
-        f"While {waiter or 'rank ' + str(found.waiting_rank)} waits for the lock on the file, "
-        f"{who(found)} holds it{inside}{begun}. Move this work out of the lock, and hold the "
-        "lock only for the actual read or write."
+        f"Move what is done{inside} out of the lock, and hold the lock only for the actual read or "
+        f"write: while {waits}, {who(found, ranks)} holds it there{begun}."
     )
 
 
-def action(found: LockHolder, waits_in: Frame | None = None) -> str:
-    """What to shorten, and where; `waits_in` is where the lock is waited for, None unknown."""
+def action(found: LockHolder, waits_in: Frame | None = None, ranks: Collection[int] = ()) -> str:
+    """What to shorten, and where; `waits_in` is where `ranks` wait for the lock, None unknown."""
     where = place(found.frame)
     inside = f" in {where}" if where else ""
     if found.kind is AwaitedThing.QUEUE:
@@ -131,10 +155,10 @@ def action(found: LockHolder, waits_in: Frame | None = None) -> str:
         )
     if found.doing is not None:
         return _held_by_thread(found, place(waits_in))
-    one, are = who(found), "are" if found.processes > 1 else "is"
+    one, are = who(found, ranks), "are" if found.processes > 1 else "is"
     it = "they hold" if found.processes > 1 else "it holds"
     if found.is_told:
-        return _held_by_rank(found, place(waits_in))
+        return _held_by_rank(found, place(waits_in), ranks)
     if is_inferred(found):
         waiter = place(waits_in)
         waits = f"{waiter} waits" if waiter else "others wait"

@@ -40,6 +40,7 @@ def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str
             for one in faults
             if (group and one.id == group.id)
             or _is_of(one, entry)
+            or _is_all_there(one, entry, whole_s)
             or (one.id == GROWTH and _is_growth(one, entry, whole_s))
             or (
                 _is_as_much(one, whole_s) and _left_s(entry, savings, one.changes) <= MAIN * whole_s
@@ -55,6 +56,12 @@ def _is_growth(growing: Finding, entry: Entry, whole_s: float) -> bool:
         return False
     is_there = entry.frame.key == growing.where[0].key
     return is_there and _claimed_s(growing) >= MAIN * whole_s
+
+
+def _is_all_there(finding: Finding, entry: Entry, whole_s: float) -> bool:
+    """Whether a finding without a change that could be replayed is of the function of an entry."""
+    is_there = entry.frame is not None and entry.frame.key in {one.key for one in finding.where[:1]}
+    return is_there and not finding.changes and _claimed_s(finding) >= MAIN * whole_s
 
 
 def _is_as_much(finding: Finding, whole_s: float) -> bool:

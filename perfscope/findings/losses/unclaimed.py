@@ -1,6 +1,6 @@
 """What is lost and no diagnosis explains becomes a finding by itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from perfscope.attribution.ledger import INDEX
@@ -178,12 +178,12 @@ def _finding(run: Facts, group: Group) -> Finding:
     is_lock = entries[0].cause.activity is Activity.LOCK
     holder = lock_holder.holder_for(run.results, group.ranks) if is_lock else None
     is_guess = holder is not None and lock_holder.is_inferred(holder)
-    held = _held(holder, is_lock=is_lock)
+    held = _held(holder, group.ranks, is_lock=is_lock)
     again = read_again.seen(run, group)
     found = Finding(
         id=group.id,
         status=status,
-        title=_title(run, group, meeting, workers, again, callee if calls else None),
+        title=_title(run, group, meeting, workers, again, callee if calls else None, holder),
         summary=_summary(group, gain),
         gain=gain,
         # what ranks did is seen, and why others wait is inferred from the pattern of their waits;
@@ -193,7 +193,7 @@ def _finding(run: Facts, group: Group) -> Finding:
         where=_places(group, lock_holder.frames(holder), meeting, worked),
         evidence=(*_told(run, group, meeting), *evidence_of(again), *held),
         actions=(
-            lock_holder.action(holder, entries[0].frame)
+            lock_holder.action(holder, entries[0].frame, group.ranks)
             if holder
             else _action(run, group, gain, workers, again, callee),
         ),
@@ -242,10 +242,12 @@ def _told(run: Facts, group: Group, meeting: Sequence[Frame]) -> tuple[Evidence,
     return (*rows, *seen, *_cpus(group))
 
 
-def _held(holder: LockHolder | None, *, is_lock: bool) -> tuple[Evidence, ...]:
+def _held(
+    holder: LockHolder | None, waiting: Collection[int], *, is_lock: bool
+) -> tuple[Evidence, ...]:
     """Who was seen at work while a lock was waited for, or that nobody was."""
     if holder is not None:
-        return (lock_holder.evidence(holder),)
+        return (lock_holder.evidence(holder, waiting),)
     return (Evidence("What holds it", lock_words.UNSEEN),) if is_lock else ()
 
 
@@ -271,6 +273,7 @@ def _title(
     workers: Sequence[turns.Worker],
     again: ReadAgain | None,
     callee: Callee | None,
+    holder: LockHolder | None,
 ) -> str:
     if again is not None:
         return read_again.title(again, group)
@@ -282,6 +285,7 @@ def _title(
         is_needed=group.id in NEEDED_IDS,
         workers=workers,
         callee=callee,
+        held=lock_holder.held_in(holder, group.ranks) if holder else "",
     )
 
 

@@ -35,6 +35,7 @@ def title(
     is_needed: bool = False,
     workers: Sequence[Worker] = (),
     callee: Callee | None = None,
+    held: str = "",
 ) -> str:
     """What is lost and where: how much, the breakdown of the run and the saving tell.
 
@@ -43,6 +44,7 @@ def title(
     Of work that is needed, of which the saving is a bound, the title tells how long it takes.
     `workers` are those that others wait for by turns, told where they meet nowhere; the action
     tells who waits for whom. `callee` is what a library does, of which the interpreter is a part.
+    `held` says where a lock is held meanwhile, which is the line to change.
     """
     first = group.entries[0]
     where = place(first.frame)
@@ -56,7 +58,7 @@ def title(
         does = f"{'is' if is_one else 'are'} slowing the run"
         if is_needed:
             does = f"{'takes' if is_one else 'take'} {_spent(group)}"
-        return f"{named(group, world)}{who} {does}{seen}"
+        return f"{named(group, world)}{who} {does}{held or seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
         told = f", mainly {first.cause.operation}{inside}"

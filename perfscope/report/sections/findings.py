@@ -229,6 +229,10 @@ def _is_bound(found: Outcome | FirstAction) -> bool:
 
 def which_ranks(row: Outcome, world: int) -> str:
     """Which of so many ranks a finding is about; "" where nobody knows."""
+    holder = row.holder if isinstance(row, FindingRow) else None
+    is_there = holder is not None and holder.where is not None and holder.where in row.where[:1]
+    if holder is not None and is_there and holder.rank not in row.ranks:
+        return f"rank {holder.rank}"  # the others wait for what it does there
     if world > 1 and len(set(row.ranks)) == world:
         return "all ranks"
     return rank_list(row.ranks) if row.ranks else ""

@@ -5,8 +5,10 @@ import pytest
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.attribution.waited_for import waited_for
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.facts import lock_holder
+from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.schema.enums import AwaitedThing, Confidence
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -51,6 +53,11 @@ def test_what_the_program_asked_for_tells(frames: list[Place], expected: Awaited
 
 
 def waiting(*leaves: Place, worker: Place | None) -> Finding:
+    """What is found where ranks wait like that."""
+    return analyze_trace(locked(*leaves, worker=worker)).findings["lost_to_lock"]
+
+
+def locked(*leaves: Place, worker: Place | None) -> Trace:
     """Both ranks wait for the first four tenths of each step; a thread of theirs works meanwhile.
 
     Where they wait for a file, it is the other rank that works, the ranks in steps by turns.
@@ -73,12 +80,12 @@ def waiting(*leaves: Place, worker: Place | None) -> Finding:
     for rank in ranks:
         rank.finalize(1.0 + STEP_S * STEPS)
         rank.set(metadata={"python_threads": {str(OTHER): "journal"}})
-    return analyze_trace(builder.build()).findings["lost_to_lock"]
+    return builder.build()
 
 
 def test_the_thread_that_works_meanwhile_is_named() -> None:
     found = waiting((".__enter__", BUILT_IN, 0), FUTEX, worker=WRITE)
-    assert found.title.startswith("Waiting for a lock is slowing the run, mainly in main()")
+    assert found.title == "Waiting for a lock is slowing the run, held in write() (journal.py:28)"
     who = (
         "While main() (train.py:40) waits for the lock, journal of the same process is in write() "
     )
@@ -96,11 +103,16 @@ def test_of_a_task_nothing_is_said_of_locks() -> None:
 
 
 def test_of_a_lock_on_a_file_the_other_rank_is_named() -> None:
+    """Each rank waits while the other one is at work: neither number is that of the holder."""
     found = waiting(FLOCK, worker=WRITE)
-    assert found.title.startswith("Waiting for a file lock is slowing the run")
+    assert found.title == "Waiting for a file lock is slowing the run, held in main() (train.py:40)"
     assert found.actions[0].startswith(
-        "While main() (train.py:40) waits for the lock, rank 1 is in main() (train.py:40). "
+        "While main() (train.py:40) waits for the lock, the other rank is in main() (train.py:40). "
     )
+    assert not [one for one in (found.title, *found.actions) if "rank 1" in one]
+    assert [one.label for one in found.evidence if "Seen at work" in one.label] == [
+        "Seen at work meanwhile: the other rank in main() (train.py:40)"
+    ]
 
 
 def test_where_nobody_was_seen_that_is_said() -> None:
@@ -109,3 +121,24 @@ def test_where_nobody_was_seen_that_is_said() -> None:
     (row,) = [one for one in found.evidence if one.label == "What holds it"]
     assert str(row.value).startswith("not seen: ")
     assert found.confidence is Confidence.HIGH  # nobody is suspected
+
+
+@pytest.mark.parametrize(
+    ("waiting_ranks", "title", "action"),
+    [
+        ((0,), ", held by rank 1 in write() (journal.py:28)", "rank 1 holds it there"),
+        ((0, 1), ", held in write() (journal.py:28)", "the other rank holds it there"),
+        ((0, 1, 2), ", held in write() (journal.py:28)", "another rank holds it there"),
+    ],
+)
+def test_one_line_is_to_be_changed_and_others_are_told_by_their_role(
+    waiting_ranks: tuple[int, ...], title: str, action: str
+) -> None:
+    held, kind = Frame(*WRITE), AwaitedThing.FILE_LOCK
+    within, waits = Frame("main", "/job/train.py", 62), Frame("main", "/job/train.py", 64)
+    found = LockHolder(0, kind, 1, "", held, 0.9, is_told=True, within=within)
+    assert lock_holder.held_in(found, waiting_ranks) == title
+    told = lock_holder.action(found, waits, waiting_ranks)
+    assert told.startswith("Move what is done in write() (journal.py:28) out of the lock, ")
+    assert f"waits for the lock on the file in main() (train.py:64), {action}" in told
+    assert told.endswith("called in main() (train.py:62).")
