@@ -26,6 +26,9 @@ SETTINGS = "debug_settings"
 REMEDIES = {COMPILING: "start_up", lost_to(Activity.DEBUGGING): SETTINGS}
 """What the loss account prices, and the diagnosis that knows the cause of it."""
 
+PRICED = "What it costs, and what to do, stands at the finding of the same title."
+"""Of a cause whose title the loss account took over."""
+
 UNCOMPILED = (lost_to(Activity.INTERPRETER), COMPILING)
 """What is lost in steps that call each operation from Python, as samples show it."""
 
@@ -114,7 +117,8 @@ def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         lost, told = by_id.get(price), by_id.get(remedy)
         if lost and told and (remedy != SETTINGS or told.status is Status.WARN):
             joined[price] = _cured(lost, told)
-            joined[remedy] = told_only(told, price, lost.title)
+            quiet = told_only(told, price, lost.title)
+            joined[remedy] = replace(quiet, summary=PRICED, actions=())
     return tuple(joined.get(one.id, one) for one in findings)
 
 

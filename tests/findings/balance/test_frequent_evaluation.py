@@ -60,6 +60,9 @@ def test_all_ranks_evaluate_too_often() -> None:
     )
     assert finding.gain_basis is Basis.REPLAY
     assert finding.gain_s == pytest.approx(7.5, abs=0.1)
+    assert finding.recommended is not None
+    assert finding.recommended.spent is not None
+    assert finding.recommended.spent.seconds == pytest.approx(7.5, abs=0.1)  # three quarters
     assert "data[rank::4]" in finding.actions[0]
     assert "every 5th time" in finding.actions[1]
 

@@ -272,6 +272,10 @@ def test_the_first_action_says_its_own_number() -> None:
     assert finding.actions[0].startswith("Split evaluation across all ranks")
     assert finding.recommended is not None
     assert finding.recommended.seconds == pytest.approx(2.49, abs=0.01)
+    spent = finding.recommended.spent  # half of five seconds
+    assert spent is not None
+    assert spent.seconds == pytest.approx(2.5, abs=0.01)
+    assert spent.lead == "The change shortens this work on rank 0 by"
     # the 1st, 3rd and 5th of five are left out
     saves = r"Evaluate every 2nd time only: that saves 3\.00 s of the [\d.]+ s run\."
     assert re.fullmatch(saves, finding.actions[1])
