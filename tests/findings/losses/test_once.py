@@ -260,5 +260,7 @@ def test_a_setting_for_debugging_is_priced_by_what_is_lost_to_it() -> None:
     assert (priced.title, priced.actions, priced.gain_s) == ("Anomaly mode", ("Off",), 4.0)
     assert priced.gain_interval_s is None
     assert told.status is Status.INFO
+    assert "the finding of the same title" in told.summary
+    assert told.actions == ()
     eager = replace(mode, status=Status.FAIL)
     assert with_remedy([lost, eager]) == (lost, eager)

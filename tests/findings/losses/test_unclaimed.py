@@ -250,8 +250,8 @@ def test_of_a_library_s_function_the_calls_are_told_and_not_only_its_python_code
     assert found.gain_basis is Basis.UPPER_BOUND
     assert found.gain_s == pytest.approx(0.06 * STEPS, rel=0.1)
     assert found.title.endswith("per rank, called in attach() (train.py:17)")
-    assert found.title.startswith("DataFrame.join of pandas takes ")
-    assert " calling DataFrame.join of pandas, " in found.actions[0]
+    assert found.title.startswith("pandas.DataFrame.join takes ")
+    assert " calling pandas.DataFrame.join, " in found.actions[0]
 
 
 def test_what_others_need_before_they_go_on_is_not_dealt_out_by_an_even_load() -> None:
