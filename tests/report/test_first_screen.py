@@ -208,11 +208,11 @@ def leading(document: Json, **changes: Any) -> Json:
             "too few repeats for an interval",
         ),
         (
-            {"gain_basis": "upper_bound", "gain_interval_s": None},
+            {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
             "its saving is an upper bound.",
         ),
         (
-            {"gain_basis": "upper_bound", "gain_interval_s": [0.5, 2.0], "confidence": "medium"},
+            {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
             "its saving is an upper bound and varies from step to step.",
         ),
         ({"gain_s": None, "gain_interval_s": None}, "its saving is not estimated."),

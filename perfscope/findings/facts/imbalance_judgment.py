@@ -326,12 +326,15 @@ def why_differs(found: Judgment) -> str:
     if not is_even:
         return ""
     left_s = top.seconds * len(facts.overloaded) / len(facts.ranks)
+    is_told, differs = _spent(facts) is not None, wording.differs(top.seconds - left_s, found.gain)
     rest = {
-        -1: "" if _spent(facts) else ", and that steps vary as they did, so that ranks still wait",
+        -1: "" if is_told else ", and that steps vary as they did, so that ranks still wait",
         0: "",
         1: ", and of what else is uneven as well",
-    }[wording.differs(top.seconds - left_s, found.gain)]
-    return f"{evenly}, {format_seconds(left_s)} of that on each{rest}."
+    }[differs]
+    # beside the saving it is told how much that is, where the saving is something else
+    each = "" if is_told and differs else f", {format_seconds(left_s)} of that on each"
+    return f"{evenly}{each}{rest}."
 
 
 def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:

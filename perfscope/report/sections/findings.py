@@ -188,7 +188,8 @@ def _how_sure_saving(row: Outcome) -> str:
         is_asked = row.status.is_fault and isinstance(row, FindingRow)
         return "its saving is not estimated" if is_asked else ""
     if _is_bound(first):
-        varies = is_varying(row) and row.confidence is Confidence.MEDIUM
+        # the interval that makes it less certain is not told of a bound
+        varies = row.confidence is Confidence.MEDIUM and not (_is_inferred(row) or doubt(row))
         return f"its saving is an upper bound{' and varies from step to step' if varies else ''}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
