@@ -134,6 +134,22 @@ def test_says_what_matters() -> None:
     assert lost
 
 
+def test_what_a_row_tells_of_the_verdict_is_not_told_again() -> None:
+    """Of waiting that is as good as all of it, the row of waiting has the figure already."""
+    document = sample_document.two_ranks_evaluation()
+    for entry in document["losses"]["entries"]:
+        entry["findings"] = []
+    row = next(one for one in document["breakdown"] if one["id"] == "communication_wait")
+    part = row | {"id": "of_verdict", "label": "Waiting for other ranks: train"}
+    document["breakdown"] = [one for one in document["breakdown"] if one["id"] != "of_verdict"]
+    document["breakdown"].append(part | {"waiting_s": row["seconds"]})
+    text = " ".join(shown(document).split())
+    assert 'Nearly all waiting in "Communication: waiting" is due to finding 1.' in text
+    assert "Already counted" not in text
+    document["breakdown"][-1]["seconds"] = document["breakdown"][-1]["waiting_s"] = 0.1
+    assert "Already counted in the rows above: waiting" in " ".join(shown(document).split())
+
+
 def test_names_what_the_run_is_made_of_and_whom_it_waits_for() -> None:
     document = sample_document.two_ranks_evaluation()
     path = document["replay"]["critical_path"]

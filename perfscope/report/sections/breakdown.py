@@ -10,6 +10,7 @@ from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
+from perfscope.savings import SAME_FROM
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, LossKind
 from perfscope.schema.findings import FindingRow
@@ -71,23 +72,35 @@ def cause_role(entry: LossEntry) -> str:
     return LOST_FILLS[cause].role
 
 
-def of_verdict(result: Analysis) -> str:
+def of_verdict(result: Analysis, *, has_letters: bool = False) -> str:
     """What the cause that the verdict is about takes, where no row has its name; "" otherwise.
 
-    Waiting for a rank is time of those who wait, so that it may be more than each part of the run.
+    Waiting for a rank is time of those who wait, so that it may be more than each part of the run;
+    where it is as good as all waiting, the row has its figure.
     """
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     whole = f" of the {seconds(result.run.wall_s)} run"
-    told: list[str] = []
+    said, told = [], []
     rows = {one.label.split(": ", 1)[-1] for one in result.breakdown if one.id == LOST}
     # in which rows its saving is says that already
     for one in () if saved_in_rows(result) else result.breakdown:
-        if one.id == OF_VERDICT and inside(one.label) not in rows:
+        if one.id == OF_VERDICT and (held := _all_waiting(result, one)):
+            row = _called([held], has_letters=has_letters)
+            said.append(f"Nearly all waiting in {row} is due to finding 1")
+        elif one.id == OF_VERDICT and inside(one.label) not in rows:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
             told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
     work = work_of_verdict(result)
-    said = [f"Already counted in the rows above: {'; '.join(told)}"] if told else []
+    said += [f"Already counted in the rows above: {'; '.join(told)}"] if told else []
     return ". ".join([*said, *([f"Counted as work in the rows above: {work}"] if work else [])])
+
+
+def _all_waiting(result: Analysis, part: TimePart) -> Row | None:
+    """The row of waiting, where a part that only waits is as good as all of it."""
+    waits = Account.COMMUNICATION_WAIT.value
+    held = next((one for one in rows(result) if one.role == waits), None)
+    is_all = held is not None and part.waiting_s >= part.seconds >= SAME_FROM * held.seconds
+    return held if is_all else None
 
 
 def work_of_verdict(result: Analysis) -> str:

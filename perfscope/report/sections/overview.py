@@ -66,7 +66,7 @@ def _context(result: Analysis) -> Context:
         "accounts": breakdown.table(spent, result.run.recorded_ranks),
         "first": top[0] if has_first else None,
         "others": top[has_first:],
-        "of_verdict": breakdown.of_verdict(result),
+        "of_verdict": breakdown.of_verdict(result, has_letters=True),
         "saved": breakdown.saved_in_rows(result, has_letters=True),
         "means": breakdown.means(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
