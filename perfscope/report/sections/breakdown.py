@@ -80,7 +80,8 @@ def of_verdict(result: Analysis, *, has_letters: bool = False) -> str:
     """
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     whole = f" of the {seconds(result.run.wall_s)} run"
-    said, told = [], []
+    said: list[str] = []
+    told: list[str] = []
     rows = {one.label.split(": ", 1)[-1] for one in result.breakdown if one.id == LOST}
     # in which rows its saving is says that already
     for one in () if saved_in_rows(result) else result.breakdown:
