@@ -124,10 +124,7 @@ def _is_unsure(row: Outcome) -> bool:
 
 
 def doubt(row: Outcome) -> str:
-    """Why a problem is no more than possible; "" where it is none, or is certain.
-
-    That its saving is a bound is said before the seconds, of certain problems as well.
-    """
+    """Why a problem is no more than possible; "" where it is none, or certain, also of a bound."""
     if row.status.is_fault and _may_be_nothing(row):
         return "the saving may be nothing"
     if _is_unsure(row):
@@ -142,6 +139,12 @@ def doubt(row: Outcome) -> str:
     if _seen_with(row):
         return "this may explain it"
     return "its cause is inferred" if _is_inferred(row) else OTHER_CAUSE
+
+
+def _may_be_other(row: Outcome) -> bool:
+    """Whether something else may explain a problem whose cause was measured."""
+    is_unsure = _is_unsure(row) and not _may_be_nothing(row)
+    return not _is_inferred(row) and (is_unsure or (_is_open(row) and not _seen_with(row)))
 
 
 def _may_be_nothing(row: Outcome) -> bool:
@@ -172,7 +175,7 @@ def sureness(row: Outcome, what: str = "the finding") -> str:
         return f"{told}."
     if _is_inferred(row):
         return f"{told}: its cause is inferred, not measured. If it is the cause, {saving}."
-    if doubt(row) == OTHER_CAUSE:
+    if _may_be_other(row):
         return f"{told}: {OTHER_CAUSE}. If nothing else does, {saving}."
     return f"{told}{';' if _is_bound(_first(row)) else ':'} {saving}."
 
