@@ -300,11 +300,10 @@ def _spent(facts: ImbalanceFacts) -> Spent | None:
     more_s = facts.excess[0].seconds if facts.excess and not facts.everywhere else 0.0
     if more_s <= 0 or len(facts.overloaded) > 1:
         return None
-    if is_split(facts):
-        return Spent(
-            more_s * (1 - 1 / len(facts.ranks)), lead="Splitting shortens this work on that rank by"
-        )
-    return Spent(more_s, lead="The difference is")
+    if not is_split(facts):
+        return Spent(more_s, lead="The difference is")
+    lead = "Splitting shortens this work on that rank by"
+    return Spent(more_s * (1 - 1 / len(facts.ranks)), lead=lead)
 
 
 def is_alone(facts: ImbalanceFacts) -> bool:
@@ -321,10 +320,8 @@ def why_differs(found: Judgment) -> str:
     top = facts.excess[0] if facts.excess else None
     is_even = is_split(facts)
     evenly = " The estimate assumes an even split over the ranks"
-    if top is None or top.seconds <= 0:
+    if not is_even or top is None or top.seconds <= 0:
         return f"{evenly}." if is_even else ""
-    if not is_even:
-        return ""
     left_s = top.seconds * len(facts.overloaded) / len(facts.ranks)
     is_told, differs = _spent(facts) is not None, wording.differs(top.seconds - left_s, found.gain)
     rest = {
@@ -332,7 +329,6 @@ def why_differs(found: Judgment) -> str:
         0: "",
         1: ", and of what else is uneven as well",
     }[differs]
-    # beside the saving it is told how much that is, where the saving is something else
     each = "" if is_told and differs else f", {format_seconds(left_s)} of that on each"
     return f"{evenly}{each}{rest}."
 
