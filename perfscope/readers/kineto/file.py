@@ -1,5 +1,7 @@
 """One Kineto or Chrome trace file as tables; what is compressed is decompressed on the way."""
 
+from __future__ import annotations
+
 import codecs
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,6 +5,8 @@ the calls that launched them, ranges that the program named, and calls of MPI. S
 of devices, launches, process groups and phases holds for them, too. Times are in nanoseconds.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

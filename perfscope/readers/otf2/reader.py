@@ -1,5 +1,7 @@
 """OTF2 archives, as Score-P and other tools write them: one `Trace` from the engine's reduction."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

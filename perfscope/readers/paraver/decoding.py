@@ -1,5 +1,7 @@
 """Gives the bytes of a .prv file to the engine, in the order of their times."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
 

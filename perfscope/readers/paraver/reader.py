@@ -1,5 +1,7 @@
 """Reads Paraver traces (.prv with .pcf and .row, as Extrae writes them)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
