@@ -61,3 +61,9 @@ def test_what_is_only_added_to_it_does_not_take_it() -> None:
     names: dict[str, object] = {}
     exec(source, names)
     assert len({one[3] for one in of_code(names["work"].__code__).values()}) == 1  # type: ignore[attr-defined]
+
+
+def test_code_that_is_too_long_to_be_looked_through_is_left_alone() -> None:
+    lines = [f"    x{number} = concat([x{number}, part])" for number in range(2000)]
+    assert carried("\n".join(["def work(part):", *lines, ""])) == set()
+    assert carried("\n".join(["def work(part):", "  while part:", *lines, ""])) == set()

@@ -253,8 +253,15 @@ static void append_held(object held_by, object *known, size_t *count, object hel
         python.clear_error();
 }
 
-/* How many values an object holds: those of what the readers tell the size of, as far as that is reached. A kind
- * without readers holds none. */
+static int is_container(object value)
+{
+    object kind = type_of(value);
+    return python.is_subtype(kind, python.dict) || python.is_subtype(kind, python.list_type) ||
+           python.is_subtype(kind, python.tuple_type);
+}
+
+/* How many values an object holds, and its identity: those of what the readers tell the size of, as far as that is
+ * reached. A kind without readers holds none; what a container of such a kind holds may be too much to be listed. */
 static object values_held(object value, const ps_question *asked)
 {
     object known[MOST_HELD] = {value};
@@ -268,13 +275,13 @@ static object values_held(object value, const ps_question *asked)
         if (told)
             python.drop(told);
         values += own > 0 ? (unsigned long long)own : 0;
-        if (!readers || (told && own <= MOST_HELD))
+        if (readers ? told && own <= MOST_HELD : !is_container(known[at]))
             append_held(known[at], known, &count, asked->held);
     }
     for (size_t at = 0; at < count; at++)
         python.drop(known[at]);
     python.clear_error();
-    return python.build("(K)", values);
+    return python.build("(KK)", values, (unsigned long long)(uintptr_t)value);
 }
 
 /* A name and the attributes behind it, as far as they lead to what is kept. */

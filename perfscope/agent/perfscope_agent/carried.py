@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _MOST_FOUND = 400
 _MOST_TOLD = 32
 _LEAST_LOOKS = 3
+_LONGEST = 1 << 13
+"""Bytes of a function's code: of each variable that is found all other reads in its loop are."""
+
 
 _SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
 _LEAVES = (type(opcode), type(lambda: None), type(len), int, float, complex, bool, type(None))
@@ -41,16 +44,16 @@ class _Seen:
         self.code, self.last, self.name, self.is_read = code, last, name, is_read
         self.is_innermost = True
         self.looks = self.grew = self.shrank = self.since = 0
-        self.fewest = self.most = self._before = 0
+        self.fewest = self.most = self._before = self._identity = 0
 
-    def see(self, values: int) -> None:
-        """Takes note of a look."""
+    def see(self, values: int, identity: int) -> None:
+        """Takes note of a look; what grew in its place was not copied."""
         if self.looks:
-            self.grew += values > self._before
+            self.grew += values > self._before and identity != self._identity
             self.shrank += values < self._before
             self.since = 0 if values > self._before else self.since + 1
         self.fewest = min(self.fewest, values) if self.looks else values
-        self.most, self._before = max(self.most, values), values
+        self.most, self._before, self._identity = max(self.most, values), values, identity
         self.looks += 1
 
     def told(self, places: Places) -> dict[str, Any]:
@@ -100,7 +103,7 @@ class Carried:
         told = self._library.values_held(tuple(asked), self._kinds, (), referents, *variables)
         for at, answers in told:
             if answers and answers[0]:
-                seen[at].see(answers[0][0])
+                seen[at].see(*answers[0])
 
     def told(self, places: Places) -> list[dict[str, Any]]:
         """What was seen, for the metadata, of those that were seen most."""
@@ -134,6 +137,8 @@ def of_code(code: CodeType) -> dict[int, _Made]:
     """By its instruction what a loop of a function makes anew from what that was before."""
     found: dict[int, _Made] = {}
     beside: list[tuple[int, int, _Made]] = []
+    if len(code.co_code) > _LONGEST:
+        return found
     around = loops.ranges(code)
     for place in range(0, len(code.co_code), 2):
         names = flows.stored(code, place) if bytecode.works(code, place) else []
@@ -157,9 +162,8 @@ def _made(code: CodeType, place: int, names: list[str], loop: tuple[int, int]) -
     first, (begin, end) = bytecode.first_taken(code, place), loop
     if first is None:
         return []
-    rest = bytecode.between(code, begin, first) + bytecode.between(code, place + 2, end)
-    others = {bytecode.name(code, path) for path in bytecode.paths(code, rest)}
-    found = []
+    found: list[_Made] = []
+    others: set[str] | None = None
     for one in range(first, place + 2, 2):
         taken = bytecode.taken(code, one) if bytecode.works(code, one) else None
         for path in bytecode.paths(code, taken or []):
@@ -168,6 +172,10 @@ def _made(code: CodeType, place: int, names: list[str], loop: tuple[int, int]) -
             own = [head for head in heads if bytecode.name(code, head) in names]
             if own:
                 name = bytecode.name(code, own[0])
+                if others is None:
+                    rest = bytecode.between(code, begin, first)
+                    rest += bytecode.between(code, place + 2, end)
+                    others = {bytecode.name(code, path) for path in bytecode.paths(code, rest)}
                 is_read = any(other == name or other.startswith(name + ".") for other in others)
                 found.append((name, own[0], is_read, one))
     return found

@@ -225,7 +225,8 @@ def _whole(part: Finding, findings: Sequence[Finding], savings: Savings) -> Find
     """
     is_left_out = bool(part.where) and all(edit.level is None for edit in part.edits)
     at_line = (one for one in findings if is_left_out and one.where[:1] == part.where[:1])
-    more = (one for one in at_line if (one.gain_s or 0.0) > (part.gain_s or 0.0))
+    more = [one for one in at_line if (one.gain_s or 0.0) > (part.gain_s or 0.0)]
+    more.sort(key=lambda one: -(one.gain_s or 0.0))
     return next((one for one in more if not _is_left(part, one.edits, savings)), None)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.finding import Evidence, Finding, Gain
 from perfscope.findings.core.gain import as_bound, most_moving, moved_s
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
@@ -111,7 +111,8 @@ def judge(run: Facts) -> Outcome:
     result = Finding(
         status=status,
         title=_title(results) if is_fault else PASSED,
-        summary=f"{_summary(results, facts)}{CONTENDED if facts.is_contended and is_fault else ''}",
+        summary=f"{_summary(results, facts, converted)}"
+        f"{CONTENDED if facts.is_contended and is_fault else ''}",
         gain=converted or as_bound(whole),  # no network needs no time
         confidence=confidence(facts),
         ranks=_moving(results) if is_fault else (),
@@ -205,7 +206,10 @@ def _moving(results: Results) -> tuple[int, ...]:
     return tuple(n for n, s in zip(results.ledger.ranks, spent_s, strict=True) if s >= least_s)
 
 
-def _summary(results: Results, facts: NetworkFacts) -> str:
+def _summary(results: Results, facts: NetworkFacts, converted: Gain | None = None) -> str:
+    if converted is not None:
+        less = wording.saving(results, converted.seconds, is_bound=converted.is_bound)
+        return f"Without transfer and serialization of what is sent the run would take {less} less."
     return (
         f"With an ideal network, on which data takes no time, the run would take "
         f"{facts.cost(results)} less. No real change saves all of that."

@@ -70,7 +70,9 @@ def judge(run: Facts) -> Outcome:
             f"{wording.saving(run.results, gain.seconds, is_bound=True)}."
         ),
         gain=gain,
-        confidence=Confidence.HIGH,
+        # a call that takes what grows may do more than copy it
+        confidence=Confidence.MEDIUM,
+        is_inferred=True,
         ranks=tuple(one.rank.number for one in worst),
         where=(seen.frame,),
         evidence=(

@@ -100,6 +100,17 @@ def add(end):
     while time.monotonic() < end:
         text = text + bytes(200000)
 
+def extended(kept):
+    kept.append(bytes(1000))
+    time.sleep(0.001)
+    return kept
+
+def fill(end):
+    kept = []
+    while time.monotonic() < end:
+        kept = extended(kept)
+
+fill(time.monotonic() + 2)
 collect(Window(), time.monotonic() + 6)
 add(time.monotonic() + 4)
 """
@@ -122,5 +133,7 @@ def test_what_an_object_holds_is_seen_to_grow_in_a_real_run(
     assert by_name["found"]["grew"] >= 3
     assert by_name["found"]["values"][0] < by_name["found"]["values"][1]
     assert by_name["text"]["grew"] >= 3
+    assert by_name["kept"]["values"][1] > 0
+    assert by_name["kept"]["grew"] == 0  # it is the same list all along
     if "window.rows" in by_name:
         assert by_name["window.rows"]["values"] == [8000000, 8000000]
