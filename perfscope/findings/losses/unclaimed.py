@@ -30,7 +30,7 @@ from perfscope.findings.losses.made_anew import with_made_anew
 from perfscope.findings.losses.one_call import joined
 from perfscope.findings.losses.one_place import apart, at_one_place
 from perfscope.findings.losses.seen import is_seen
-from perfscope.judging import MAIN
+from perfscope.judging import ALONE, MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.losses.words import label
@@ -105,9 +105,17 @@ def _is_told(group: Group, findings: Sequence[Finding]) -> bool:
 
 
 def _is_cause_told(group: Group, findings: Sequence[Finding]) -> bool:
-    """Whether a diagnosis tells why work of the same function has others wait in such a pattern."""
+    """Whether a diagnosis tells why work of the same function has others wait in such a pattern.
+
+    Of work that is a loss by itself, only where what others wait for is nearly all of that loss.
+    """
     diagnosis, late = CAUSES.get(group.entries[0].pattern), set(group.entries[0].ranks)
-    telling = [one for one in findings if one.id == diagnosis and late <= set(one.ranks)]
+    least_s = 0.0 if _is_waiting(group) else ALONE * group.saving.seconds
+    telling = [
+        one
+        for one in findings
+        if one.id == diagnosis and late <= set(one.ranks) and (one.gain_s or 0.0) >= least_s
+    ]
     return _is_told(group, telling)
 
 

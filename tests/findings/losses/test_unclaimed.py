@@ -61,8 +61,11 @@ def test_where_waits_were_not_seen_the_work_is_told() -> None:
 VARIED = np.random.default_rng(8).uniform(0.05, 0.15, (400, 2))
 
 
-def varied(queued: Callable[[float], float], works: Floats = VARIED) -> dict[str, Finding]:
+def varied(
+    queued: Callable[[float], float], works: Floats = VARIED, *, calls: str = ""
+) -> dict[str, Finding]:
     """Two ranks whose work differs from step to step, and seconds for which both had no CPU."""
+    doing = [("main", "/job/train.py", 40), WORK, *([(calls, "<built-in>", 0)] if calls else [])]
     ends = 1.0 + np.cumsum(works.max(axis=1) + 0.001)
     builder = TraceBuilder(2, end_s=float(ends[-1]) + 2.0)
     for number in range(2):
@@ -70,7 +73,7 @@ def varied(queued: Callable[[float], float], works: Floats = VARIED) -> dict[str
         begin = 1.0
         for step, end in enumerate(ends.tolist()):
             arrival = begin + float(works[step, number])
-            rank.stack(begin + 0.02, [("main", "/job/train.py", 40), WORK])
+            rank.stack(begin + 0.02, doing)
             rank.op("MPI_Allreduce", arrival, end, seq=step).step(step, begin, end)
             begin = end
         rank.finalize(begin)
@@ -95,6 +98,16 @@ def test_work_that_varies_is_told_by_what_no_lack_of_cpus_explains() -> None:
 
 def test_where_all_may_be_for_want_of_cpus_nothing_is_told() -> None:
     assert "lost_to_varying_waiting" not in varied(lambda at: 0.5 * at)
+
+
+def test_work_that_is_a_loss_by_itself_is_told_beside_how_it_varies() -> None:
+    """Equally dealt out it would still take most of the run."""
+    works = np.random.default_rng(8).uniform(0.03, 0.3, VARIED.shape)
+    findings = varied(lambda _: 0.0, works, calls="zlib.decompress")
+    assert findings["transient_imbalance"].status.is_fault
+    found = findings["lost_to_unpacking"]
+    assert found.where[0].function == WORK[0]
+    assert found.gain_s == pytest.approx(float(works.max(axis=1).sum()), rel=0.1)
 
 
 def test_work_that_ranks_do_in_turn_is_no_chance_however_busy_the_machine_is() -> None:
