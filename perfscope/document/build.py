@@ -148,7 +148,7 @@ def _first_action(saving: Gain) -> FirstAction:
         follows_s=None if saving.own_s is None else saving.seconds - saving.own_s,
         counts=saving.counts,
         counts_more=saving.counts_more,
-        has_untold_interval=saving.has_untold_interval,
+        no_interval=saving.no_interval,
         bridge=saving.bridge,
     )
 

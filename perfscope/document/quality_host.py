@@ -22,12 +22,13 @@ def host_checks(results: Results) -> list[QualityRow]:
         return []
     waited = f"{capitalized(wording.ranks([worst.rank]))} waited {format_seconds(lost_s)}"
     if worst.others_cpus is None:
-        title = "Other work on the host took CPUs from the job"
+        title = "Processes outside the job took CPUs from it"
         detail = f"{waited} at least for CPUs on which the job did not run meanwhile."
     else:
         used = of_host(results, worst)
-        title = f"Other work on the host used {used}" if is_busy else "The host worked for the job"
-        detail = f"Processes outside the job used {used} on average. {waited} for them."
+        told = f"Processes outside the job used {used}"
+        title = told if is_busy else "The host worked for the job"
+        detail = f"{told} on average. {waited} for them."
     if not is_busy:
         return [QualityRow("other_work", Status.PASS, title, detail)]
     advice = " Record again on an idle host before acting on small differences."

@@ -18,7 +18,6 @@ from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of, of_others
 from perfscope.report.sections.findings import (
     bridge_text,
-    doubt,
     next_step,
     planned_text,
     saving_text,
@@ -30,6 +29,7 @@ from perfscope.report.sections.findings import (
 )
 from perfscope.report.sections.losses import takeaway
 from perfscope.report.sections.overview import (
+    advice,
     how_sure,
     is_of_damage,
     launched,
@@ -38,6 +38,7 @@ from perfscope.report.sections.overview import (
     on_ranks,
 )
 from perfscope.report.sections.quality import trust_and_doubts
+from perfscope.report.sections.sureness import doubt
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
     kept_sentence,
@@ -104,11 +105,8 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_other_tools(result.other_tools if is_all else (), console)
     _print_unmade(result, console)
     console.print()
-    sure = how_sure(result)
-    line(
-        console,
-        f"Can I trust this? {sure}{' ' if sure else ''}{trust_and_doubts(result.quality)}.",
-    )
+    sure = (how_sure(result), advice(result), f"{trust_and_doubts(result.quality)}.")
+    line(console, f"Can I trust this? {' '.join(one for one in sure if one)}")
     console.print()
     _print_devices(result, console)
     _print_whole_run(result.whole_run, console)

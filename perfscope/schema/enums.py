@@ -60,6 +60,13 @@ class Confidence(Enum):
     LOW = "low"
 
 
+class NoInterval(Enum):
+    """Why a saving that was replayed has no interval, of a run with enough parts to tell one."""
+
+    LOAD = "load"  # it would hold for the load of this run's host alone
+    UNSEEN = "unseen"  # what the cause costs inside libraries is not in it
+
+
 class Basis(Enum):
     """How the seconds of a gain were found."""
 
@@ -309,12 +316,12 @@ class LossKind(Named):
     )
     OTHER_PROCESSES = (
         "other_processes",
-        "CPUs used by processes outside the job",
+        "Waiting for a CPU used outside the job",
         "In training work: ready to run, and a process that is not the job's had the CPU.",
     )
     CPU_WAIT = (
         "cpu_wait",
-        "Waiting for a CPU",
+        "Waiting for a CPU used by the job",
         "In training work: ready to run, and a thread of the job had the CPU, as far as is known.",
     )
     THROTTLED = (

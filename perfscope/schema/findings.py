@@ -1,7 +1,7 @@
 """Findings and checks of quality."""
 
 from perfscope.schema.common import Place
-from perfscope.schema.enums import AwaitedThing, Basis, Confidence, Status
+from perfscope.schema.enums import AwaitedThing, Basis, Confidence, NoInterval, Status
 from perfscope.structures import dataclass
 
 
@@ -49,8 +49,8 @@ class FirstAction:
     counts: str = ""
     # whether that is work beside what the title is about
     counts_more: bool = False
-    # whether it has an interval that is not told: it would hold for this load of the host alone
-    has_untold_interval: bool = False
+    # why a replayed gain has no interval; null: it has one, or too few parts of the run tell one
+    no_interval: NoInterval | None = None
     # how what the title, or the action, says that it takes leads to the gain: sentences; "" where
     # these do not differ
     bridge: str = ""

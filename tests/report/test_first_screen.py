@@ -10,6 +10,7 @@ from perfscope.report.sections import breakdown, losses, overview
 from perfscope.schema.read import read_known
 from tests.report.page_outline import part, shown
 from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
+from tests.support.environments import REPOSITORY
 
 Json = dict[str, Any]
 
@@ -180,15 +181,15 @@ def leading(document: Json, **changes: Any) -> Json:
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "medium", "is_inferred": True},
             (
-                "Medium confidence in the finding: its cause is inferred, not measured. If it is "
-                "the cause, simulating the fix predicts this saving, give or take 5 %."
+                "Medium confidence in the finding: the time was measured, its cause is inferred. "
+                "If that is right, simulating the fix predicts this saving, give or take 5 %."
             ),
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True},
             (
-                "Low confidence in the finding: its cause is inferred, not measured. If it is "
-                "the cause, simulating the fix predicts this saving, give or take 5 %."
+                "Low confidence in the finding: the time was measured, its cause is inferred. If "
+                "that is right, simulating the fix predicts this saving, give or take 5 %."
             ),
         ),
         (
@@ -205,15 +206,15 @@ def leading(document: Json, **changes: Any) -> Json:
         ),
         (
             {"gain_interval_s": None, "confidence": "medium"},
-            "too few repeats for an interval",
+            "no interval is given, as the run has too few parts",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "its saving is an upper bound.",
+            "its saving is an upper bound: the fix may save less.",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
-            "its saving is an upper bound and varies from step to step.",
+            "its saving varies from step to step, and is an upper bound",
         ),
         ({"gain_s": None, "gain_interval_s": None}, "its saving is not estimated."),
     ],
@@ -223,6 +224,21 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
     leading(document, **{"gain_s": 2.0, "gain_basis": "replay", **changes})
     assert told in shown(document, "overview").replace("\xa0", " ")
     assert told in shown(document, "findings").replace("\xa0", " ")
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (None, "as the run has too few parts to show how much the saving varies"),
+        ("load", "because the load of other processes varies between runs"),
+        ("unseen", "it may save more, as what the cause costs inside libraries was not measured"),
+    ],
+)
+def test_why_no_interval_is_told_is_said(why: str | None, told: str) -> None:
+    document = two_ranks_evaluation()
+    row = leading(document, gain_s=2.0, gain_basis="replay", gain_interval_s=None)
+    row["first_action"]["no_interval"] = why
+    assert told in words(document)
 
 
 @pytest.mark.parametrize(
@@ -334,13 +350,20 @@ def test_a_saving_on_a_shared_host_is_told_once_on_the_first_screen() -> None:
     assert told.count("The rest of the 3.00 s, 1.00 s") == 1
 
 
+def test_what_saves_nothing_known_is_summed_up_nowhere() -> None:
+    document = two_ranks_evaluation()
+    first, second = two_problems(document)
+    second |= {"seen_with": first["id"], "gain_s": None, "first_action": None}
+    assert "Together" not in words(document)
+
+
 POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
 
 
 @pytest.mark.parametrize(
     ("changes", "counts", "told"),
     [
-        ({"confidence": "high"}, "", "Fix this now."),
+        ({"confidence": "high"}, "", "Fix this now, record again"),
         ({"confidence": "medium"}, "does not count other load", "Fix this now: a busy host"),
         ({"confidence": "medium", "is_inferred": True}, "", "Confirm the cause first"),
         ({"confidence": "low", "is_inferred": True}, "", "Confirm the cause first"),
@@ -360,3 +383,16 @@ def test_what_to_do_first_follows_from_how_sure_it_is(
     advice = ("Fix this now", "Confirm the cause first", "Record a longer run before")
     assert told in words(document)
     assert sum(one in words(document) for one in advice) == 1
+
+
+def test_the_launcher_and_what_is_small_look_different() -> None:
+    document = two_ranks_evaluation()
+    part = document["breakdown"][0] | {"seconds": 0.5, "share": 0.05}
+    rest = [part | {"id": "outside", "label": "Launcher"}, part | {"id": "others", "label": "2"}]
+    document["breakdown"] = [*document["breakdown"], *rest]
+    rows = {row.label: row.role for row in breakdown.rows(read_known(document))}
+    assert (rows["Launcher"], rows["2"]) == ("outside", "others")
+    css = (REPOSITORY / "perfscope/report/assets/report.css").read_text(encoding="utf-8")
+    fills = [re.findall(rf"\.f-{role} {{ fill: (.*?); }}", css) for role in ("outside", "others")]
+    assert fills[0] != fills[1]
+    assert all(len(one) == 1 for one in fills)

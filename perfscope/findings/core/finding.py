@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from perfscope.replay.model import Edit
 from perfscope.schema import findings as schema
 from perfscope.schema.common import Place
-from perfscope.schema.enums import Basis, Confidence, Status
+from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 
@@ -66,7 +66,7 @@ class Gain:
     counts_more: bool = False  # whether that is work beside what the title is about
     # what the change saves while other work holds the job up; None where that is no more
     under_load_s: float | None = None
-    has_untold_interval: bool = False  # one that would hold for the load of this run's host alone
+    no_interval: NoInterval | None = None  # why there is none, of a replay that could tell one
     spent: Spent | None = None  # what the title or the action says that it takes
     bridge: str = ""  # how that leads to the seconds, in sentences
 

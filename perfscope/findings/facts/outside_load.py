@@ -19,7 +19,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
 from perfscope.savings import SHARED_HOST, is_more
-from perfscope.schema.enums import Account, Activity, Confidence, Status
+from perfscope.schema.enums import Account, Activity, Confidence, NoInterval, Status
 from perfscope.structures import dataclass
 from perfscope.units import NS, format_seconds
 
@@ -183,7 +183,7 @@ def _of_any_run(gain: Gain, *, is_asked: bool) -> Gain:
         gain,
         counts=counts or (WITH if is_asked and _wants_no_cpu(gain.edits) else ""),
         interval_s=None,
-        has_untold_interval=True,
+        no_interval=NoInterval.LOAD,
         assumptions=(*gain.assumptions, SHARED_HOST),
     )
 

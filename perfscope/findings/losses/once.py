@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.thresholds import CHANCE_SHARE, FAIL_SHARE
+from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.findings.losses import words
@@ -16,7 +17,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, Basis, Confidence, LossPattern, Status
+from perfscope.schema.enums import Activity, Basis, Confidence, LossPattern, NoInterval, Status
 
 COMPILING = lost_to(Activity.COMPILING)
 
@@ -26,8 +27,8 @@ SETTINGS = "debug_settings"
 REMEDIES = {COMPILING: "start_up", lost_to(Activity.DEBUGGING): SETTINGS}
 """What the loss account prices, and the diagnosis that knows the cause of it."""
 
-PRICED = "What it costs, and what to do, stands at the finding of the same title."
-"""Of a cause whose title the loss account took over."""
+PRICED = "What it costs, and what to do, stands at the finding that tells where it costs most."
+"""Of a cause whose title and remedy the loss account took over."""
 
 UNCOMPILED = (lost_to(Activity.INTERPRETER), COMPILING)
 """What is lost in steps that call each operation from Python, as samples show it."""
@@ -129,15 +130,21 @@ def _cured(lost: Finding, told: Finding) -> Finding:
     """
     found = replace(
         lost,
-        title=told.title,
+        title=_title(lost, told),
         where=tuple(dict.fromkeys((*lost.where, *told.where))),
         evidence=(*told.evidence, *lost.evidence),
         actions=told.actions,
     )
     if told.id != SETTINGS or lost.gain is None:
         return found
-    gain = replace(lost.gain, interval_s=None)
+    gain = replace(lost.gain, interval_s=None, no_interval=NoInterval.UNSEEN)
     return replace(found, gain=gain, confidence=Confidence.MEDIUM)
+
+
+def _title(lost: Finding, told: Finding) -> str:
+    """What the cause is and, where no line of the program is it, at which one it costs most."""
+    where = place(lost.where[0]) if lost.where and told.id == SETTINGS else ""
+    return f"{told.title}, which costs most in {where}" if where else told.title
 
 
 def told_by_settings(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -51,9 +51,10 @@ def title(
     seen = f", mainly in {where}" if where else ""
     if callee is not None and first.cause.activity is Activity.INTERPRETER:
         who = f" on {ranks(tuple(callee.seconds))}" if len(callee.seconds) == 1 else " per rank"
+        who = who if len(world) > 1 else ""
         return f"{callee.name} takes {format_seconds(callee.mean_s)}{who}, called in {where}"
     if first.cause.activity is not None:
-        who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 else ""
+        who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 < len(world) else ""
         is_one = len(_activities(group)) == 1
         does = f"{'is' if is_one else 'are'} slowing the run"
         if is_needed:

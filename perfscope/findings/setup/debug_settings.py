@@ -79,7 +79,8 @@ SETTINGS = (
         "PyTorch keeps a traceback of each operation (anomaly mode)",
         "With anomaly mode each operation of the forward pass keeps its traceback, and each result "
         "of the backward pass is searched for NaN.",
-        "Leave torch.autograd.set_detect_anomaly(True) and detect_anomaly() out of the program.",
+        "Remove torch.autograd.set_detect_anomaly(True), or the block of detect_anomaly(), from "
+        "the program: `grep -rn detect_anomaly .` finds its line.",
         Status.WARN,
     ),
     _Setting(

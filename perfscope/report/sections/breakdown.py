@@ -12,7 +12,7 @@ from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.savings import SAME_FROM
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Account, LossKind
+from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Absence, Account, LossKind
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
@@ -28,6 +28,7 @@ IN_CALLS = {
     LossKind.TRANSFER: Account.COMMUNICATION_TRANSFER,
     LossKind.COMMUNICATION: Account.COMMUNICATION_OTHER,
 }
+ABSENCES = {one.value for one in Absence}
 COMMUNICATION_ROLES = {one.value for one in COMMUNICATION_ACCOUNTS}
 
 
@@ -59,7 +60,9 @@ def _role(part: TimePart) -> str:
     """What colors it: what was lost to one cause looks alike on every page."""
     if part.id == LOST:
         return LOST_FILLS.get(part.cause, LOST_FILLS[SMALLER_CAUSE]).role
-    return part.id if part.id in ACCOUNT_ROLES else "outside"
+    if part.id in ABSENCES:
+        return "outside"
+    return part.id if part.id in ACCOUNT_ROLES else "others"
 
 
 def cause_role(entry: LossEntry) -> str:

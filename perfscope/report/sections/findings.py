@@ -5,15 +5,25 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from perfscope.places import place
-from perfscope.report.formats import count, evidence, seconds, whole_percent
-from perfscope.report.labels import GAIN_BASES, MINOR_BELOW, StatusWord, status_word, weighed
+from perfscope.report.formats import count, evidence, seconds
+from perfscope.report.labels import GAIN_BASES, StatusWord, status_word, weighed
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.sections.sureness import (
+    doubt,
+    first_of,
+    is_bound,
+    is_by_assumption,
+    is_open,
+    is_unsure,
+    seen_with,
+    sureness,
+)
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
 from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import Basis, Confidence, Status
+from perfscope.schema.enums import Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
 
 FOLDED_TITLES = {
@@ -29,13 +39,9 @@ NOT_MADE = "findings-not-made"
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
 
-OTHER_CAUSE = "something else may explain it"
-"""Why a problem is no more than possible whose cause was measured."""
-
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
-ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
 EVIDENCE = (
     Column("Measured", "label", kind=Kind.CODED, longest=100),
     Column(
@@ -57,12 +63,7 @@ def wholes(result: Analysis) -> Wholes:
 
 def saving_text(row: Outcome, of: Wholes) -> str:
     """What the first action of a finding saves, with its wholes and interval; "" if not known."""
-    return _saving(_first(row), of)
-
-
-def _first(row: Outcome) -> Outcome | FirstAction:
-    """What saves first; a finding of several runs has one number alone, that of all its cost."""
-    return (row.first_action if isinstance(row, FindingRow) else None) or row
+    return _saving(first_of(row), of)
 
 
 def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
@@ -70,9 +71,9 @@ def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
         return ""
     return of.saving(
         found.gain_s,
-        is_bound=_is_bound(found),
+        is_bound=is_bound(found),
         interval=found.gain_interval_s,
-        is_by_assumption=_is_by_assumption(found),
+        is_by_assumption=is_by_assumption(found),
     )
 
 
@@ -91,148 +92,24 @@ def bridge_text(row: Outcome) -> str:
     return first.bridge if first else ""
 
 
-def _is_by_assumption(found: Outcome | FirstAction) -> bool:
-    """Whether it is told under several assumptions, as only what is done first is."""
-    return isinstance(found, FirstAction) and found.is_by_assumption
-
-
 def _saved(found: Outcome | FirstAction) -> str:
     """The seconds alone; "" if not known."""
-    at_most = "up to " if _is_bound(found) else ""
+    at_most = "up to " if is_bound(found) else ""
     return "" if found.gain_s is None else f"{at_most}{seconds(found.gain_s)}"
 
 
 def weight(row: Outcome) -> StatusWord:
     """Its status in words, a problem's by the share of the run that the first action saves."""
-    first = _first(row)
+    first = first_of(row)
     share = first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
-    status = Status.WARN if _is_unsure(row) else row.status
+    status = Status.WARN if is_unsure(row) else row.status
     return weighed(status.value, share, is_doubted=bool(doubt(row)))
 
 
-def is_varying(row: Outcome) -> bool:
-    """Whether chance, and not an inferred cause, makes a finding less certain: more steps tell."""
-    return _least(row) is not None and not _is_inferred(row)
-
-
-def _is_unsure(row: Outcome) -> bool:
-    """Whether a problem that costs enough to act on is one of which nobody can be sure.
-
-    Its status says what it would cost, and gates look at that; to people it is a possible one.
-    """
-    return row.status is Status.FAIL and row.confidence is Confidence.LOW
-
-
-def doubt(row: Outcome) -> str:
-    """Why a problem is no more than possible; "" where it is none, or certain, also of a bound."""
-    if row.status.is_fault and _may_be_nothing(row):
-        return "the saving may be nothing"
-    if _is_unsure(row):
-        return "its cause is inferred" if _is_inferred(row) else OTHER_CAUSE
-    if row.status is not Status.WARN:
-        return ""
-    first = _first(row)
-    if first.gain_s is None:
-        return "its saving could not be estimated"
-    if not _is_open(row):
-        return ""
-    if _seen_with(row):
-        return "this may explain it"
-    return "its cause is inferred" if _is_inferred(row) else OTHER_CAUSE
-
-
-def _may_be_other(row: Outcome) -> bool:
-    """Whether something else may explain a problem whose cause was measured."""
-    is_unsure = _is_unsure(row) and not _may_be_nothing(row)
-    return not _is_inferred(row) and (is_unsure or (_is_open(row) and not _seen_with(row)))
-
-
-def _may_be_nothing(row: Outcome) -> bool:
-    return row.confidence is Confidence.LOW and is_varying(row)
-
-
-def _is_open(row: Outcome) -> bool:
-    """Whether something else may explain a problem: it is not certain, and worth acting on."""
-    is_priced = _first(row).gain_s is not None and not _may_be_nothing(row)
-    is_large = isinstance(row, FindingRow) and (row.gain_share or 0.0) >= MINOR_BELOW
-    return row.status is Status.WARN and is_priced and is_large
-
-
-def _least(row: Outcome) -> float | None:
-    """The least that may be saved, of all that the fault costs; None where no interval tells."""
-    return row.gain_interval_s[0] if row.gain_interval_s else None
-
-
-def sureness(row: Outcome, what: str = "the finding") -> str:
-    """How sure a finding is, and what that follows from, in sentences.
-
-    Two things have to be certain, and the less certain one decides: what causes the loss, and what
-    a fix of it saves.
-    """
-    told = f"{row.confidence.value.capitalize()} confidence in {what}"
-    saving = _how_sure_saving(row)
-    if not saving:
-        return f"{told}."
-    if _is_inferred(row):
-        return f"{told}: its cause is inferred, not measured. If it is the cause, {saving}."
-    if _may_be_other(row):
-        return f"{told}: {OTHER_CAUSE}. If nothing else does, {saving}."
-    return f"{told}{';' if _is_bound(_first(row)) else ':'} {saving}."
-
-
-def _is_inferred(row: Outcome) -> bool:
-    return isinstance(row, FindingRow) and row.is_inferred
-
-
-def _how_sure_saving(row: Outcome) -> str:
-    """How sure the saving of a finding is, as a clause; "" where nobody asks."""
-    first = _first(row)
-    if first.gain_s is None or not row.status.is_fault:
-        is_asked = row.status.is_fault and isinstance(row, FindingRow)
-        return "its saving is not estimated" if is_asked else ""
-    if _is_bound(first):
-        # the interval that makes it less certain is not told of a bound
-        varies = row.confidence is Confidence.MEDIUM and not (_is_inferred(row) or doubt(row))
-        return f"its saving is an upper bound{' and varies from step to step' if varies else ''}"
-    interval, whole_s = first.gain_interval_s, first.gain_s
-    if interval is None:
-        interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
-    if interval is None or whole_s <= 0:
-        return f"simulating the fix predicts this saving{_why_no_interval(row)}"
-    if row.confidence is Confidence.LOW and not _is_inferred(row):
-        return "its saving may be nothing. A longer recording would tell"
-    low_s, high_s = interval
-    if _is_by_assumption(first):
-        least, most = map(seconds, interval)
-        return f"its saving is {least} to {most}, depending on what is assumed of the fix"
-    if high_s - low_s > whole_s:
-        least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
-        if low_s > whole_s - low_s:  # most of it is sure
-            return f"its saving may be between {least} and {most}"
-        return f"its saving may be as little as {least}. A longer recording would narrow that"
-    half = (high_s - low_s) / 2 / whole_s
-    off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    return f"simulating the fix predicts this saving, give or take {off}"
-
-
-def _why_no_interval(row: Outcome) -> str:
-    """Why no interval is told; of what has one, which the load of others spoils, if it is wide."""
-    first = _first(row)
-    if not (isinstance(first, FirstAction) and first.has_untold_interval):
-        return "; there are too few repeats for an interval"
-    is_wide = row.confidence is Confidence.MEDIUM and not _is_inferred(row)
-    varies = ", but it varies from step to step" if is_wide else ""
-    return (
-        f"{varies}; no interval is given, because the load of other processes varies between runs"
-    )
-
-
-def _is_bound(found: Outcome | FirstAction) -> bool:
-    return found.gain_basis is Basis.UPPER_BOUND
-
-
 def which_ranks(row: Outcome, world: int) -> str:
-    """Which of so many ranks a finding is about; "" where nobody knows."""
+    """Which of so many ranks a finding is about; "" of one process, and where nobody knows."""
+    if world == 1:
+        return ""
     holder = row.holder if isinstance(row, FindingRow) else None
     is_there = holder is not None and holder.where is not None and holder.where in row.where[:1]
     if holder is not None and is_there and holder.rank not in row.ranks:
@@ -261,7 +138,7 @@ def verdict_word(result: Analysis) -> StatusWord:
 
 def _cost(row: Outcome, of: Wholes) -> str:
     """What the whole fault costs, where its first action saves something else; else ""."""
-    return "" if _first(row).gain_s in (None, row.gain_s) else _saving(row, of)
+    return "" if first_of(row).gain_s in (None, row.gain_s) else _saving(row, of)
 
 
 def _anchor(row: Outcome, position: int) -> str:
@@ -285,7 +162,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "gain_of_run": saving_text(row, of.of_run),
         "parts": parts_text(row),
         "bridge": bridge_text(row),
-        "saved": _saved(_first(row)),
+        "saved": _saved(first_of(row)),
         "cost": _cost(row, of),
         "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",
         "assumptions": row.assumptions[:MOST_LINES],
@@ -313,13 +190,9 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     }
 
 
-def _seen_with(row: Outcome) -> str | None:
-    return row.seen_with if isinstance(row, FindingRow) else None
-
-
 def view_text(row: Outcome, of: Wholes) -> str:
     """What a finding saves, and why that is uncertain, in the block of the problem it is of."""
-    first, why = _first(row), doubt(row)
+    first, why = first_of(row), doubt(row)
     saving = ""
     if first.gain_s is not None:
         saving = _saving(first, of.of_run)
@@ -328,7 +201,7 @@ def view_text(row: Outcome, of: Wholes) -> str:
 
 def next_step(row: Outcome, leader: Outcome | None = None) -> str:
     """The first action; "" of what the problem in whose block it stands may explain, or is at."""
-    is_explained = _seen_with(row) and _is_open(row)
+    is_explained = seen_with(row) and is_open(row)
     is_there = leader is not None and bool(row.where) and row.where[:1] == leader.where[:1]
     return "" if is_explained or is_there or not row.actions else row.actions[0]
 

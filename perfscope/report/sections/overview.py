@@ -10,24 +10,21 @@ from perfscope.report.sections import breakdown, efficiency
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
-    doubt,
     finding_view,
-    is_varying,
     next_step,
-    sureness,
     verdict_word,
     which_ranks,
     wholes,
 )
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
+from perfscope.report.sections.sureness import advice_on, is_loaded, sureness
 from perfscope.report.text import stopped
 from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
-from perfscope.schema.enums import Basis, Confidence
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
@@ -36,12 +33,6 @@ from perfscope.units import counted
 
 UNKNOWN_SIZE = "unknown_size"
 """What damage is called where nobody knows how many ranks the job had (analysis.json)."""
-
-CONFIRM = "Confirm the cause first: try the next step in a short run."
-RECORD_AGAIN = "Record a longer run before you change anything."
-FIX = "Fix this now."
-FIX_ON_BUSY = "Fix this now: a busy host changes how much is saved, not the cause."
-"""What to do first, by how sure the finding is."""
 
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 KEYED_FROM = 0.02  # and one narrower than this none for its letter
@@ -72,6 +63,7 @@ def _context(result: Analysis) -> Context:
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "together": together(verdict, result.findings),
         "sureness": how_sure(result),
+        "advice": advice(result),
         "trust": trust(result.quality),
         "doubts": [
             {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
@@ -115,28 +107,14 @@ def how_sure(result: Analysis) -> str:
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
     told = sureness(first, "the finding" if blocks == 1 else "the first finding")
-    saving = first.first_action
-    is_loaded = bool(saving and saving.counts and not saving.counts_more)
     # with how much of that load it would be more is told with the finding: here is one saving
-    of_idle = "The saving assumes an idle host." if is_loaded else ""
-    return " ".join(one for one in (told, of_idle, _advice(first, is_loaded=is_loaded)) if one)
+    return f"{told} The saving assumes an idle host." if is_loaded(first) else told
 
 
-def _advice(first: FindingRow, *, is_loaded: bool) -> str:
-    """Whether to change the program now, or to make sure first, by what makes it uncertain.
-
-    More steps tell what chance does. Whether it is the cause, and how much of a bound is saved, a
-    short run with the change tells, and no longer recording.
-    """
-    saving = first.first_action
-    if not first.status.is_fault or saving is None:
-        return ""
-    is_low = first.confidence is Confidence.LOW
-    if is_low and is_varying(first) and saving.gain_basis is not Basis.UPPER_BOUND:
-        return RECORD_AGAIN
-    if is_low or first.is_inferred or doubt(first):
-        return CONFIRM
-    return FIX_ON_BUSY if is_loaded else FIX
+def advice(result: Analysis) -> str:
+    """What to do first about the finding that the verdict leads with; "" as `how_sure`."""
+    named = _named(result)
+    return "" if not named or result.run.damage else advice_on(named[0][0])
 
 
 def _facts(result: Analysis) -> list[tuple[str, str]]:

@@ -94,7 +94,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     (row,) = (one for one in quality(found.results, found.replay) if one.id == "other_work")
     assert (row.status, row.title) == (
         Status.WARN,
-        "Other work on the host used 1.0 of the 2 CPUs",
+        "Processes outside the job used 1.0 of the 2 CPUs",
     )
     facts = Facts(found.results, found.replay)
     told = verdict(facts, tuple(found.findings.values()), ())
@@ -107,7 +107,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     assert of_job.startswith("perfscope found no change")
     assert ", including what other processes take" in of_job
     assert "Efficiency is low" not in of_job
-    assert "CPUs used by processes outside the job" not in of_job
+    assert "used outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
     assert facts.other_processes_gain is not None
     gain_of_others = facts.other_processes_gain.seconds
@@ -116,7 +116,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
         assert told.sentence.startswith("Its own. ")
-        assert "ther work on the host" not in told.sentence
+        assert "rocesses outside the job" not in told.sentence
         assert "shorter" not in told.sentence
         assert "In the job itself" not in told.sentence
 

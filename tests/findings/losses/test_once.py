@@ -12,7 +12,7 @@ from perfscope.findings.losses.once import told_by_settings, told_once, with_rem
 from perfscope.metrics.compute import compute
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
-from perfscope.schema.enums import Basis, LossKind, PhaseKind, Status
+from perfscope.schema.enums import Basis, LossKind, NoInterval, PhaseKind, Status
 from perfscope.schema.read import read_analysis
 from perfscope.trace.model import Frame, Trace
 from tests.findings.analyzed import analyze_trace
@@ -259,8 +259,12 @@ def test_a_setting_for_debugging_is_priced_by_what_is_lost_to_it() -> None:
     priced, told = with_remedy([lost, mode])
     assert (priced.title, priced.actions, priced.gain_s) == ("Anomaly mode", ("Off",), 4.0)
     assert priced.gain_interval_s is None
+    assert priced.gain is not None
+    assert priced.gain.no_interval is NoInterval.UNSEEN
+    placed, _ = with_remedy([replace(lost, where=(Frame("forward", "/job/net.py", 7),)), mode])
+    assert placed.title == "Anomaly mode, which costs most in forward() (net.py:7)"
     assert told.status is Status.INFO
-    assert "the finding of the same title" in told.summary
+    assert "where it costs most" in told.summary
     assert told.actions == ()
     eager = replace(mode, status=Status.FAIL)
     assert with_remedy([lost, eager]) == (lost, eager)

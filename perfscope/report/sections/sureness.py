@@ -1,0 +1,194 @@
+"""How sure a finding is, what makes it less sure, and what would make it surer."""
+
+from perfscope.report.formats import seconds, whole_percent
+from perfscope.report.labels import MINOR_BELOW
+from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
+from perfscope.schema.findings import FindingRow, FirstAction, Outcome
+
+OTHER_CAUSE = "something else may explain it"
+"""Why a problem is no more than possible whose cause was measured."""
+
+ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
+
+NO_INTERVAL = {
+    None: "no interval is given, as the run has too few parts to show how much the saving varies",
+    NoInterval.LOAD: (
+        "no interval is given, because the load of other processes varies between runs"
+    ),
+    NoInterval.UNSEEN: (
+        "it may save more, as what the cause costs inside libraries was not measured"
+    ),
+}
+"""What is said in place of an interval."""
+
+CONFIRM = (
+    "Confirm the cause first: record a short run with the next step, and compare both runs with "
+    "`perfscope compare`."
+)
+RECORD_AGAIN = "Record a longer run before you change anything."
+FIX = "Fix this now, record again, and let `perfscope compare` show what it saved."
+FIX_ON_BUSY = (
+    "Fix this now: a busy host changes how much is saved, not the cause. To know how much, record "
+    "on an idle host before and after, and use `perfscope compare`."
+)
+"""What to do first, by how sure the finding is, and what makes it surer."""
+
+
+def first_of(row: Outcome) -> Outcome | FirstAction:
+    """What saves first; a finding of several runs has one number alone, that of all its cost."""
+    return (row.first_action if isinstance(row, FindingRow) else None) or row
+
+
+def is_by_assumption(found: Outcome | FirstAction) -> bool:
+    """Whether it is told under several assumptions, as only what is done first is."""
+    return isinstance(found, FirstAction) and found.is_by_assumption
+
+
+def is_varying(row: Outcome) -> bool:
+    """Whether chance, and not an inferred cause, makes a finding less certain: more steps tell."""
+    return _least(row) is not None and not is_inferred(row)
+
+
+def is_unsure(row: Outcome) -> bool:
+    """Whether a problem that costs enough to act on is one of which nobody can be sure.
+
+    Its status says what it would cost, and gates look at that; to people it is a possible one.
+    """
+    return row.status is Status.FAIL and row.confidence is Confidence.LOW
+
+
+def doubt(row: Outcome) -> str:
+    """Why a problem is no more than possible; "" where it is none, or certain, also of a bound."""
+    if row.status.is_fault and _may_be_nothing(row):
+        return "the saving may be nothing"
+    if is_unsure(row):
+        return "its cause is inferred" if is_inferred(row) else OTHER_CAUSE
+    if row.status is not Status.WARN:
+        return ""
+    first = first_of(row)
+    if first.gain_s is None:
+        return "its saving could not be estimated"
+    if not is_open(row):
+        return ""
+    if seen_with(row):
+        return "this may explain it"
+    return "its cause is inferred" if is_inferred(row) else OTHER_CAUSE
+
+
+def _may_be_other(row: Outcome) -> bool:
+    """Whether something else may explain a problem whose cause was measured."""
+    is_at_most_possible = is_unsure(row) and not _may_be_nothing(row)
+    return not is_inferred(row) and (is_at_most_possible or (is_open(row) and not seen_with(row)))
+
+
+def _may_be_nothing(row: Outcome) -> bool:
+    return row.confidence is Confidence.LOW and is_varying(row)
+
+
+def is_open(row: Outcome) -> bool:
+    """Whether something else may explain a problem: it is not certain, and worth acting on."""
+    is_priced = first_of(row).gain_s is not None and not _may_be_nothing(row)
+    is_large = isinstance(row, FindingRow) and (row.gain_share or 0.0) >= MINOR_BELOW
+    return row.status is Status.WARN and is_priced and is_large
+
+
+def _least(row: Outcome) -> float | None:
+    """The least that may be saved, of all that the fault costs; None where no interval tells."""
+    return row.gain_interval_s[0] if row.gain_interval_s else None
+
+
+def sureness(row: Outcome, what: str = "the finding") -> str:
+    """How sure a finding is, and what that follows from, in sentences.
+
+    Two things have to be certain, and the less certain one decides: what causes the loss, and what
+    a fix of it saves.
+    """
+    told = f"{row.confidence.value.capitalize()} confidence in {what}"
+    saving = _how_sure_saving(row)
+    if not saving:
+        return f"{told}."
+    if is_inferred(row):
+        return f"{told}: the time was measured, its cause is inferred. If that is right, {saving}."
+    if _may_be_other(row):
+        return f"{told}: {OTHER_CAUSE}. If nothing else does, {saving}."
+    return f"{told}{';' if is_bound(first_of(row)) else ':'} {saving}."
+
+
+def is_inferred(row: Outcome) -> bool:
+    """Whether its cause is less certain than its saving."""
+    return isinstance(row, FindingRow) and row.is_inferred
+
+
+def _how_sure_saving(row: Outcome) -> str:
+    """How sure the saving of a finding is, as a clause; "" where nobody asks."""
+    first = first_of(row)
+    if first.gain_s is None or not row.status.is_fault:
+        is_asked = row.status.is_fault and isinstance(row, FindingRow)
+        return "its saving is not estimated" if is_asked else ""
+    if is_bound(first):
+        # the interval that makes it less certain is not told of a bound
+        varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
+        told = "its saving varies from step to step, and" if varies else "its saving"
+        return f"{told} is an upper bound: the fix may save less"
+    interval, whole_s = first.gain_interval_s, first.gain_s
+    if interval is None:
+        interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
+    if interval is None or whole_s <= 0:
+        return f"simulating the fix predicts this saving{_why_no_interval(row)}"
+    if row.confidence is Confidence.LOW and not is_inferred(row):
+        return "its saving may be nothing. A longer recording would tell"
+    low_s, high_s = interval
+    if is_by_assumption(first):
+        least, most = map(seconds, interval)
+        return f"its saving is {least} to {most}, depending on what is assumed of the fix"
+    if high_s - low_s > whole_s:
+        least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
+        if low_s > whole_s - low_s:  # most of it is sure
+            return f"its saving may be between {least} and {most}"
+        return f"its saving may be as little as {least}. A longer recording would narrow that"
+    half = (high_s - low_s) / 2 / whole_s
+    off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
+    return f"simulating the fix predicts this saving, give or take {off}"
+
+
+def _why_no_interval(row: Outcome) -> str:
+    """Why no interval is told; of what has one, which the load of others spoils, if it is wide."""
+    first = first_of(row)
+    why = first.no_interval if isinstance(first, FirstAction) else None
+    is_wide = row.confidence is Confidence.MEDIUM and not is_inferred(row)
+    varies = ", but it varies from step to step" if why is NoInterval.LOAD and is_wide else ""
+    return f"{varies}; {NO_INTERVAL[why]}"
+
+
+def is_bound(found: Outcome | FirstAction) -> bool:
+    """Whether no change need save as much."""
+    return found.gain_basis is Basis.UPPER_BOUND
+
+
+def seen_with(row: Outcome) -> str | None:
+    """The finding of which it is another view; None where it is one of its own."""
+    return row.seen_with if isinstance(row, FindingRow) else None
+
+
+def is_loaded(row: FindingRow) -> bool:
+    """Whether its saving is that of an idle host, of a run on one that was not."""
+    saving = row.first_action
+    return bool(saving and saving.counts and not saving.counts_more)
+
+
+def advice_on(row: FindingRow) -> str:
+    """Whether to change the program now, or to make sure first, by what makes it uncertain.
+
+    More steps tell what chance does. Whether it is the cause, and how much of a bound is saved, a
+    short run with the change tells, and no longer recording. "" of what is no fault, or has no
+    seconds.
+    """
+    saving = row.first_action
+    if not row.status.is_fault or saving is None:
+        return ""
+    is_low = row.confidence is Confidence.LOW
+    if is_low and is_varying(row) and saving.gain_basis is not Basis.UPPER_BOUND:
+        return RECORD_AGAIN
+    if is_low or row.is_inferred or doubt(row):
+        return CONFIRM
+    return FIX_ON_BUSY if is_loaded(row) else FIX
