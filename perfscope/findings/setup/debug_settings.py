@@ -80,7 +80,7 @@ SETTINGS = (
         "With anomaly mode each operation of the forward pass keeps its traceback, and each result "
         "of the backward pass is searched for NaN.",
         "Remove torch.autograd.set_detect_anomaly(True), or the block of detect_anomaly(), from "
-        "the program: `grep -rn detect_anomaly .` finds its line.",
+        "the program: search it for `detect_anomaly`.",
         Status.WARN,
     ),
     _Setting(
