@@ -194,10 +194,8 @@ class Absence(Named):
     OUTSIDE = (
         "outside",
         "Launcher",
-        (
-            "The run is as long as the command: the launcher starts and ends the ranks, and a "
-            "rank may start later or end earlier than others."
-        ),
+        "The run is as long as the command: the launcher starts and ends the ranks, and a rank "
+        "may start later or end earlier than others.",
     )
     NOT_IN_TRACE = "not_in_trace", "Not in the trace", "The trace does not hold a rank so long."
 
@@ -282,11 +280,7 @@ class Activity(Named):
         "Allocating and freeing memory",
         "allocating, copying and giving back memory",
     )
-    SERIALIZATION = (
-        "serialization",
-        "Serializing objects",
-        "objects become bytes or the reverse",
-    )
+    SERIALIZATION = "serialization", "Serializing objects", "objects become bytes or the reverse"
     COMPILING = "compiling", "Compiling code", "tracing, generating and compiling code"
     IMPORTING = "importing", "Loading modules", "finding and loading modules"
     LOGGING = "logging", "Writing logs and output", "log records, progress bars, printed lines"
