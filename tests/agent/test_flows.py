@@ -29,6 +29,8 @@ def of_code(code: CodeType) -> list[tuple[int, int]]:
         ("x, y = g()\nh(1, y)", [(2, 3)]),
         ("self.x = g()\nh(self.x.y)", [(2, 3)]),
         ("self.x = g()\nh(self.y)", []),
+        ("self.x.y = g()\nh(self.x.y)", [(2, 3)]),
+        ("x = g()\nh(x)\nlambda: x", [(2, 3)]),
         ("self.x = self.y\nh(self.x)", []),
         ("for i in self:\n    h(self)\n    x = g(i)\n    h(i, x)", [(4, 5)]),
         ("x = 1\nwhile x:\n    h(x)\n    x = g()", [(5, 4)]),

@@ -180,7 +180,10 @@ def name(code: CodeType, path: tuple[object, ...]) -> str:
     """What a path is called in the source: `self.weights`."""
     root = path[0]
     if type(root) is int:
-        names = code.co_varnames + code.co_cellvars + code.co_freevars
+        cells = code.co_cellvars
+        if _VERSION >= (3, 11):  # an argument that is kept in a cell has one number
+            cells = tuple([one for one in cells if one not in code.co_varnames])
+        names = code.co_varnames + cells + code.co_freevars
         root = names[root] if root < len(names) else "?"
     return ".".join([str(root), *[str(attribute) for attribute in path[1:]]])
 

@@ -27,11 +27,18 @@ if TYPE_CHECKING:
 _MOST_FOUND = 400
 _MOST_TOLD = 32
 _LEAST_LOOKS = 3
+
+_MOST_BESIDE = 8
+"""Variables that are looked at together; where a loop makes more anew, they take turns."""
+
+_MOVES = 0.1
+"""Of the looks in which one had grown, those in which it lay elsewhere: more of what is made anew,
+which takes the memory of the last but one again."""
+
 _LONGEST = 1 << 13
 """Bytes of a function's code: of each variable that is found all other reads in its loop are."""
 
-
-_SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
+_SIZED = (set, frozenset, str, bytes, bytearray)
 _LEAVES = (type(opcode), type(lambda: None), type(len), int, float, complex, bool, type(None))
 
 _names = opcode.opname
@@ -40,16 +47,18 @@ _names = opcode.opname
 class _Seen:
     """How much one variable held, look by look."""
 
-    def __init__(self, code: CodeType, last: int, name: str, is_read: bool) -> None:
-        self.code, self.last, self.name, self.is_read = code, last, name, is_read
+    def __init__(self, code: CodeType, last: int, path: _Path, name: str, is_read: bool) -> None:
+        self.code, self.last, self.path = code, last, path
+        self.name, self.is_read = name, is_read
         self.is_innermost = True
-        self.looks = self.grew = self.shrank = self.since = 0
+        self.looks = self.grew = self.moved = self.shrank = self.since = 0
         self.fewest = self.most = self._before = self._identity = 0
 
     def see(self, values: int, identity: int) -> None:
-        """Takes note of a look; what grew in its place was not copied."""
+        """Takes note of a look."""
         if self.looks:
-            self.grew += values > self._before and identity != self._identity
+            self.grew += values > self._before
+            self.moved += values > self._before and identity != self._identity
             self.shrank += values < self._before
             self.since = 0 if values > self._before else self.since + 1
         self.fewest = min(self.fewest, values) if self.looks else values
@@ -65,7 +74,8 @@ class _Seen:
             "is_read": self.is_read,
             "looks": self.looks,
             "values": [self.fewest, self.most],
-            "grew": self.grew,
+            # what grew in its place was not copied; what is made anew may get its old place again
+            "grew": self.grew if self.moved > _MOVES * self.grew else 0,
             "shrank": self.shrank,
             "since": self.since,
         }
@@ -76,9 +86,9 @@ class Carried:
 
     def __init__(self, rec: Recorder) -> None:
         self._library = rec
-        self._made: dict[int, tuple[CodeType, dict[int, _Made]]] = {}
-        self._seen: dict[tuple[int, int], _Seen] = {}
-        self._kinds: tuple[tuple[type, tuple[Any, ...]], ...] = ()
+        self._made: dict[int, tuple[CodeType, dict[int, list[_Made]]]] = {}
+        self._seen: dict[tuple[int, int, str], _Seen] = {}
+        self._kinds: tuple[tuple[Any, ...], ...] = ()
         self._sized: tuple[Any, ...] = ()
 
     def look(self, own: list[tuple[CodeType, int]], variables: tuple[int, int]) -> None:
@@ -86,24 +96,33 @@ class Carried:
         asked, seen = [], []
         for number, (code, last) in enumerate(own):
             place = _without_caches(code, last)
-            made = self._of(code).get(place)
-            if made is None:
-                continue
-            key = id(code), made[3]
-            if key not in self._seen and len(self._seen) >= _MOST_FOUND:
-                continue
-            one = self._seen.setdefault(key, _Seen(code, made[3], made[0], made[2]))
-            one.is_innermost = one.is_innermost and (number == 0 or place != made[3])
-            asked.append((code, last, (made[1],)))
-            seen.append(one)
+            found = [one for made in self._of(code).get(place, ()) for one in self._one(code, made)]
+            for one in found:
+                one.is_innermost = one.is_innermost and (number == 0 or place != one.last)
+            if found:
+                # what holds nothing, as a number does, is looked at behind what does
+                found.sort(key=lambda one: (one.looks >= _LEAST_LOOKS and not one.most, one.looks))
+                seen.append(found[:_MOST_BESIDE])
+                asked.append((code, last, tuple([one.path for one in seen[-1]])))
         if not asked:
             return
         self._learn_kinds()
         referents = gc.get_referents
         told = self._library.values_held(tuple(asked), self._kinds, (), referents, *variables)
         for at, answers in told:
-            if answers and answers[0]:
-                seen[at].see(*answers[0])
+            for one, answer in zip(seen[at], answers):
+                if answer:
+                    one.see(*answer)
+
+    def _one(self, code: CodeType, made: _Made) -> list[_Seen]:
+        """What has been seen of a variable so far; nothing where that are too many."""
+        name, path, is_read, last = made
+        key = id(code), last, name
+        if key not in self._seen:
+            if len(self._seen) >= _MOST_FOUND:
+                return []
+            self._seen[key] = _Seen(code, last, path, name, is_read)
+        return [self._seen[key]]
 
     def told(self, places: Places) -> list[dict[str, Any]]:
         """What was seen, for the metadata, of those that were seen most."""
@@ -111,7 +130,7 @@ class Carried:
         found.sort(key=lambda one: -one.looks)
         return [one.told(places) for one in found[:_MOST_TOLD]]
 
-    def _of(self, code: CodeType) -> dict[int, _Made]:
+    def _of(self, code: CodeType) -> dict[int, list[_Made]]:
         known = self._made.get(id(code))
         if known is None:
             if len(self._made) >= _MOST_FOUND:
@@ -124,36 +143,38 @@ class Carried:
         tensor = own_threads.contents("torch").get("Tensor")
         if self._kinds and (array, tensor) == self._sized:
             return
-        kinds: list[tuple[Any, tuple[Any, ...]]]
-        kinds = [(kind, (len,)) for kind in _SIZED] + [(kind, ()) for kind in _LEAVES]
+        deque = own_threads.contents("_collections").get("deque")
+        sized = _SIZED if deque is None else (*_SIZED, deque)
+        # what is made from these is asked by the functions of these, which are of C
+        kinds: list[tuple[Any, ...]] = [(kind, (kind.__len__,), True) for kind in sized]
+        kinds += [(kind, (), True) for kind in _LEAVES]
         if array is not None:
-            kinds.append((array, operand_arrays.getters(array, ("size",), ())))
+            kinds.append((array, operand_arrays.getters(array, ("size",), ()), True))
         if tensor is not None:
             kinds.append((tensor, operand_arrays.getters(tensor, (), ("numel",))))
         self._kinds, self._sized = tuple(kinds), (array, tensor)
 
 
-def of_code(code: CodeType) -> dict[int, _Made]:
-    """By its instruction what a loop of a function makes anew from what that was before."""
-    found: dict[int, _Made] = {}
-    beside: list[tuple[int, int, _Made]] = []
+def of_code(code: CodeType) -> dict[int, list[_Made]]:
+    """By its instruction what a loop of a function makes anew from what that was before.
+
+    A call that keeps the interpreter's lock is met where its loop next gives that away: so at each
+    place of a loop stands all that it makes.
+    """
+    found: dict[int, list[_Made]] = {}
     if len(code.co_code) > _LONGEST:
         return found
     around = loops.ranges(code)
+    own = code.co_varnames + code.co_cellvars
     for place in range(0, len(code.co_code), 2):
         names = flows.stored(code, place) if bytecode.works(code, place) else []
         inner = [(end - begin, begin, end) for begin, end in around if begin <= place <= end]
         _, begin, end = min(inner, default=(0, 0, len(code.co_code)))
         # what outlives a call of the function may go round in a loop of whoever calls it
-        kept = [one for one in names if inner or "." in one or one not in code.co_varnames]
+        kept = [one for one in names if inner or "." in one or one not in own]
         for one in _made(code, place, kept, (begin, end)) if kept else ():
-            found.setdefault(one[3], one)
-            if inner:
-                beside.append((begin, end, one))
-    # a call that keeps the interpreter's lock is met where its loop next gives that away
-    for begin, end, one in beside:
-        for at in range(begin, end + 2, 2):
-            found.setdefault(at, one)
+            for at in range(begin, end + 2, 2) if inner else (one[3],):
+                found.setdefault(at, []).append(one)
     return found
 
 
@@ -165,7 +186,8 @@ def _made(code: CodeType, place: int, names: list[str], loop: tuple[int, int]) -
     found: list[_Made] = []
     others: set[str] | None = None
     for one in range(first, place + 2, 2):
-        taken = bytecode.taken(code, one) if bytecode.works(code, one) else None
+        is_one = bytecode.works(code, one) and _names[code.co_code[one]] != "PRECALL"
+        taken = bytecode.taken(code, one) if is_one else None
         for path in bytecode.paths(code, taken or []):
             # a method is called of what it is an attribute of
             heads = [path[:count] for count in range(len(path), 0, -1)]

@@ -77,7 +77,8 @@ def _taken(code: CodeType, place: int, made: dict[str, list[int]], end: int) -> 
 
 def stored(code: CodeType, place: int) -> list[str]:
     """The variables that the result of a call is put into at once: all that it is split into."""
-    raw, wanted, owner = code.co_code, 1, ""
+    raw, wanted = code.co_code, 1
+    owner: list[tuple[str, int]] = []
     found: list[str] = []
     for at in range(place + 2, len(raw), 2):
         name, argument = _names[raw[at]], branches.argument(raw, at)
@@ -86,24 +87,30 @@ def stored(code: CodeType, place: int) -> list[str]:
         if name == "UNPACK_SEQUENCE":
             wanted = argument
             continue
+        if name.startswith("LOAD_"):
+            owner.append((name, argument))
+            continue
         names, owner = _put(code, name, argument, owner)
         found += names
-        if len(found) >= wanted or not (names or owner):
+        if len(found) >= wanted or not names:
             break
     return found
 
 
-def _put(code: CodeType, name: str, argument: int, owner: str) -> tuple[list[str], str]:
+def _put(
+    code: CodeType, name: str, argument: int, owner: list[tuple[str, int]]
+) -> tuple[list[str], list[tuple[str, int]]]:
     """What an instruction puts a value into, and whose attribute the next one may be."""
-    if name == "LOAD_FAST":
-        return [], bytecode.name(code, (argument,))
-    if name == "STORE_ATTR" and owner:
-        return [f"{owner}.{code.co_names[argument]}"], ""
+    if name == "STORE_ATTR":
+        owners = bytecode.paths(code, owner)[-1:]
+        return [f"{bytecode.name(code, one)}.{code.co_names[argument]}" for one in owners], []
     if name in _GLOBAL:
-        return [code.co_names[argument]], ""
-    if not name.startswith("STORE_FAST"):
-        return [], ""
-    if name == "STORE_FAST":
-        return [bytecode.name(code, (argument,))], ""
-    first, second = (bytecode.name(code, (one,)) for one in (argument >> 4, argument & 15))
-    return ([first], second) if name == "STORE_FAST_LOAD_FAST" else ([first, second], "")
+        return [code.co_names[argument]], []
+    if name == "STORE_FAST_LOAD_FAST":
+        return [code.co_varnames[argument >> 4]], [("LOAD_FAST", argument & 15)]
+    numbers = {
+        "STORE_FAST": [("LOAD_FAST", argument)],
+        "STORE_FAST_STORE_FAST": [("LOAD_FAST", argument >> 4), ("LOAD_FAST", argument & 15)],
+        "STORE_DEREF": [("LOAD_DEREF", argument)],
+    }
+    return [bytecode.name(code, path) for path in bytecode.paths(code, numbers.get(name, []))], []

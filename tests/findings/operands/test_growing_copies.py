@@ -78,7 +78,12 @@ def test_what_is_put_together_before_the_first_step_is_told_once() -> None:
 
 
 PROGRAM = """
-import time
+import os, threading, time
+from perfscope_agent import operands
+
+def is_rare(name, end=time.monotonic() + 60):
+    found = list(operands.looker._carried._seen.values()) if operands.looker else []
+    return sum(one.looks for one in found if one.name == name) < 12 and time.monotonic() < end
 
 class Data:  # keeps what it holds in a dictionary, as tables of libraries do
     def __init__(self, parts):
@@ -87,32 +92,43 @@ class Data:  # keeps what it holds in a dictionary, as tables of libraries do
 class Window:
     rows = bytes(8000000)
 
-def collect(window, end):
+def collect(window):
     found = Data({"a": b""})
-    while time.monotonic() < end:
+    while is_rare("found"):
         found = Data({"a": b"".join((found.parts["a"], bytes(200000)))})
         text = window.rows
         window.rows = window.rows[200000:] + bytes(200000)
     return found
 
-def add(end):
-    text = b""
-    while time.monotonic() < end:
+def add():
+    text, turns = b"", 0
+    while is_rare("text"):
+        turns += 1
         text = text + bytes(200000)
+
+class Pieces(list):
+    def __len__(self):  # no code of the program is run by the sampler's thread
+        os._exit(0 if threading.current_thread() is threading.main_thread() else 3)
+
+def pile():
+    pieces = Pieces()
+    while is_rare("pieces"):
+        pieces = Pieces(list.__add__(pieces, [bytes(1000)] * 1000))
 
 def extended(kept):
     kept.append(bytes(1000))
     time.sleep(0.001)
     return kept
 
-def fill(end):
+def fill():
     kept = []
-    while time.monotonic() < end:
+    while is_rare("kept"):
         kept = extended(kept)
 
-fill(time.monotonic() + 2)
-collect(Window(), time.monotonic() + 6)
-add(time.monotonic() + 4)
+fill()
+collect(Window())
+add()
+pile()
 """
 
 
@@ -133,6 +149,8 @@ def test_what_an_object_holds_is_seen_to_grow_in_a_real_run(
     assert by_name["found"]["grew"] >= 3
     assert by_name["found"]["values"][0] < by_name["found"]["values"][1]
     assert by_name["text"]["grew"] >= 3
+    assert by_name["pieces"]["grew"] >= 3
+    assert by_name["pieces"]["shrank"] == 0
     assert by_name["kept"]["values"][1] > 0
     assert by_name["kept"]["grew"] == 0  # it is the same list all along
     if "window.rows" in by_name:

@@ -1,0 +1,206 @@
+/* What Python values tell of themselves, and how much they hold. The caller keeps the interpreter's lock. */
+#include "python/values.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MOST_HELD 64 /* objects that one is asked of: what it holds, and what that holds */
+
+ps_value_functions ps_values;
+
+static bool find(void *function, const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    *(void **)function = found;
+    return found != NULL;
+}
+
+static bool find_functions(ps_value_functions *python)
+{
+    return find(&python->keep, "Py_IncRef") && find(&python->drop, "Py_DecRef") && find(&python->list, "PyList_New") &&
+           find(&python->frame, "PyThreadState_GetFrame") && find(&python->back, "PyFrame_GetBack") &&
+           find(&python->code, "PyFrame_GetCode") && find(&python->item, "PyObject_GetAttrString") &&
+           find(&python->attribute, "PyObject_GenericGetAttr") && find(&python->of_type, "_PyType_Lookup") &&
+           find(&python->in_dict, "PyDict_GetItem") && find(&python->in_cell, "PyCell_Get") &&
+           find(&python->build, "Py_BuildValue") && find(&python->call, "PyObject_CallFunctionObjArgs") &&
+           find(&python->in_tuple, "PyTuple_GetItem") && find(&python->in_list, "PyList_GetItem") &&
+           find(&python->tuple_size, "PyTuple_Size") && find(&python->list_size, "PyList_Size") &&
+           find(&python->dict_size, "PyDict_Size") && find(&python->next_in_dict, "PyDict_Next") &&
+           find(&python->append, "PyList_Append") && find(&python->is_subtype, "PyType_IsSubtype") &&
+           find(&python->collector_off, "PyGC_Disable") && find(&python->collector_on, "PyGC_Enable") &&
+           find(&python->integer, "PyLong_AsLong") && find(&python->clear_error, "PyErr_Clear");
+}
+
+static bool find_types(ps_value_functions *python)
+{
+    return find(&python->none, "_Py_NoneStruct") && find(&python->member, "PyMemberDescr_Type") &&
+           find(&python->cell, "PyCell_Type") && find(&python->dict, "PyDict_Type") &&
+           find(&python->number, "PyLong_Type") && find(&python->list_type, "PyList_Type") &&
+           find(&python->tuple_type, "PyTuple_Type") && find(&python->type, "PyType_Type");
+}
+
+void ps_find_value_functions(void)
+{
+    if (ps_values.is_looked_for)
+        return;
+    ps_values.is_looked_for = true;
+    ps_values.is_found = find_functions(&ps_values) && find_types(&ps_values);
+}
+
+object ps_pointer_at(const char *address)
+{
+    object pointer;
+    memcpy(&pointer, address, sizeof pointer);
+    return pointer;
+}
+
+object ps_type_of(object value)
+{
+    return ps_pointer_at((const char *)value + sizeof(object));
+}
+
+void ps_append(object list, object made)
+{
+    if (!made)
+        return;
+    ps_values.append(list, made);
+    ps_values.drop(made);
+}
+
+static bool is_a(object value, object type)
+{
+    return ps_values.is_subtype(ps_type_of(value), type);
+}
+
+object ps_readers_for(object value, object kinds)
+{
+    for (ssize_t at = 0; at < ps_values.tuple_size(kinds); at++) {
+        object kind = ps_values.in_tuple(kinds, at), type = ps_values.in_tuple(kind, 0);
+        if (type == ps_type_of(value) || (ps_values.tuple_size(kind) > 2 && is_a(value, type)))
+            return ps_values.in_tuple(kind, 1);
+    }
+    return NULL;
+}
+
+/* What one reader tells of a value: a function; several, each asked of what the one before it told; or where in the
+ * object a pointer is. */
+static object reading_of(object value, object reader)
+{
+    if (ps_type_of(reader) == ps_values.number) {
+        const char *place = (const char *)value + ps_values.integer(reader);
+        return ps_values.build("K", (unsigned long long)(uintptr_t)ps_pointer_at(place));
+    }
+    if (ps_type_of(reader) != ps_values.tuple_type)
+        return ps_values.call(reader, value, NULL);
+    object told = ps_values.call(ps_values.in_tuple(reader, 0), value, NULL);
+    for (ssize_t at = 1; told && at < ps_values.tuple_size(reader); at++) {
+        object next = ps_values.call(ps_values.in_tuple(reader, at), told, NULL);
+        ps_values.drop(told);
+        told = next;
+    }
+    return told;
+}
+
+object ps_readings_of(object value, object readers)
+{
+    object found = ps_values.list(0);
+    for (ssize_t at = 0; found && at < ps_values.tuple_size(readers); at++) {
+        object told = reading_of(value, ps_values.in_tuple(readers, at));
+        if (!told) {
+            ps_values.clear_error();
+            ps_values.drop(found);
+            return NULL;
+        }
+        ps_append(found, told);
+    }
+    return found;
+}
+
+typedef struct {
+    object known[MOST_HELD];
+    double weights[MOST_HELD]; /* how many each one stands for: the first items of a long list for all of them */
+    size_t count;
+} reached;
+
+/* Notes what is to be looked at, but types, and what is there already. */
+static void reach(reached *all, object one, double weight)
+{
+    if (all->count == MOST_HELD || is_a(one, ps_values.type))
+        return;
+    for (size_t at = 0; at < all->count; at++)
+        if (all->known[at] == one)
+            return;
+    ps_values.keep(one);
+    all->known[all->count] = one;
+    all->weights[all->count++] = weight;
+}
+
+/* Items of a container; of one that has more than there is room for the first ones, which stand for all. */
+static void reach_items(reached *all, object container, ssize_t size, double weight)
+{
+    bool is_list = is_a(container, ps_values.list_type), is_dict = is_a(container, ps_values.dict);
+    ssize_t room = (ssize_t)(MOST_HELD - all->count), wanted = size < room ? size : room, next = 0;
+    object item = NULL;
+    for (ssize_t at = 0; at < wanted; at++) {
+        if (!is_dict)
+            item = is_list ? ps_values.in_list(container, at) : ps_values.in_tuple(container, at);
+        else if (!ps_values.next_in_dict(container, &next, NULL, &item))
+            return;
+        reach(all, item, weight * (double)size / (double)wanted);
+    }
+}
+
+/* What an object refers to, where nothing is known of its kind. */
+static void reach_referents(reached *all, object value, object held, double weight)
+{
+    object found = ps_values.call(held, value, NULL);
+    for (ssize_t at = 0; found && at < ps_values.list_size(found); at++)
+        reach(all, ps_values.in_list(found, at), weight);
+    if (found)
+        ps_values.drop(found);
+    else
+        ps_values.clear_error();
+}
+
+/* Of a list, tuple or dictionary, made from these or not, how many items it has; -1 of anything else. */
+static ssize_t items_in(object value)
+{
+    if (is_a(value, ps_values.list_type))
+        return ps_values.list_size(value);
+    if (is_a(value, ps_values.tuple_type))
+        return ps_values.tuple_size(value);
+    return is_a(value, ps_values.dict) ? ps_values.dict_size(value) : -1;
+}
+
+/* What the first of the readers for its kind tells; 0 where nothing can be told. */
+static double size_of(object value, object readers)
+{
+    object told = ps_values.tuple_size(readers) ? ps_readings_of(value, readers) : NULL;
+    long size = told ? ps_values.integer(ps_values.in_list(told, 0)) : 0;
+    if (told)
+        ps_values.drop(told);
+    return size > 0 ? (double)size : 0.0;
+}
+
+object ps_values_in(object value, object kinds, object held)
+{
+    reached all = {.count = 0};
+    double values = 0.0;
+    reach(&all, value, 1.0);
+    for (size_t at = 0; at < all.count; at++) {
+        object one = all.known[at], readers = ps_readers_for(one, kinds);
+        ssize_t items = items_in(one);
+        double own = items >= 0 ? (double)items : readers ? size_of(one, readers) : 0.0;
+        values += all.weights[at] * own;
+        if (items > 0)
+            reach_items(&all, one, items, all.weights[at]);
+        else if (items < 0 && !readers)
+            reach_referents(&all, one, held, all.weights[at]);
+    }
+    for (size_t at = 0; at < all.count; at++)
+        ps_values.drop(all.known[at]);
+    ps_values.clear_error();
+    unsigned long long whole = (unsigned long long)(values + 0.5);
+    return ps_values.build("(KK)", whole, (unsigned long long)(uintptr_t)value);
+}
