@@ -21,7 +21,7 @@ from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.waited_for import LOCKS, waited_for
 from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
-from perfscope.trace.loops import loops_of
+from perfscope.trace.loops import innermost, loops_of
 from perfscope.trace.model import Function, Rank, Trace
 
 TRAINING_ACCOUNTS = (
@@ -204,17 +204,19 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
 
 
 def _turning(trace: Trace, computing: set[Function]) -> set[tuple[Function, int]]:
-    """Functions with the last lines of those of their loops that call one of some others."""
+    """Functions with the last lines of the innermost loops around calls of some others.
+
+    What these end with is over where that loop goes round; a loop around it comes there later.
+    """
     loops = loops_of(trace.ranks)
-    return {
-        (caller.key, last)
+    calls = {
+        trace.frames[place]
         for stack in trace.stacks
         for place, called in pairwise(stack)
         if trace.frames[called].key in computing
-        for caller in (trace.frames[place],)
-        for first, last in loops.get(caller.key, ())
-        if first <= caller.line <= last
     }
+    around = ((one.key, innermost(loops.get(one.key, ()), one.line)) for one in calls)
+    return {(function, lines[1]) for function, lines in around if lines is not None}
 
 
 def _spent(activity: Ints, timelines: Sequence[Timeline]) -> Ints:

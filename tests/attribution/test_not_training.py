@@ -42,10 +42,11 @@ def test_the_end_of_a_loop_is_where_an_operator_of_what_it_calls_is_seen_to_be_o
     ends = ("solve", "/home/me/train.py", 53)
     amid = ("solve", "/home/me/train.py", 52)
     loops: list[dict[str, object]] = [
-        {"place": "solve\x1f/home/me/train.py\x1f49", "lines": [[50, 53]]}
+        {"place": "solve\x1f/home/me/train.py\x1f49", "lines": [[49, 55], [50, 53]]}
     ]
-    told = shown([calls, DIFFUSE, TENSOR], [ends], [amid], loops=loops)
-    assert told == [None, None, Activity.INTERPRETER]
+    outer = ("solve", "/home/me/train.py", 55)
+    told = shown([calls, DIFFUSE, TENSOR], [ends], [amid], [outer], loops=loops)
+    assert told == [None, None, Activity.INTERPRETER, Activity.INTERPRETER]
     told = shown([calls, TOKENIZE], [DIFFUSE, TENSOR], [ends], loops=loops)
     assert told == [Activity.INTERPRETER, None, Activity.INTERPRETER]
 

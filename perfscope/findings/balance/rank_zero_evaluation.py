@@ -47,11 +47,16 @@ class _Milder:
     first: Gain  # of them: what the action named first saves
 
     def evidence(self, work: SerialWork) -> tuple[Evidence, ...]:
-        """The two milder ones, as rows; what happens once cannot happen more rarely."""
+        """The two milder ones, as rows, where they are possible.
+
+        What happens once cannot happen more rarely, and of what is read or written nothing can be
+        left out.
+        """
         most = ", at most" if self.is_bound else ""
         rarer = Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s")
         shared = Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s")
-        can_be = (work.count != 1, rarer), (not work.rests, shared)
+        is_rarer = work.count != 1 and work.activity is not Activity.FILES
+        can_be = (is_rarer, rarer), (not work.rests, shared)
         return tuple(row for is_possible, row in can_be if is_possible)
 
 
@@ -240,11 +245,11 @@ def _interval_of(
     return _part(found.interval_s, seconds / found.gain_s)
 
 
-def _instead_of_waiting(
-    results: Results, work: SerialWork, saves: str, saves_rarer: str
-) -> tuple[str, ...]:
+def _instead_of_waiting(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, ...]:
     """What helps where a rank does nothing itself, and what each of it saves."""
     place = wording.called(work.where[0]) if work.where else f"{work.label}()"
+    saving = partial(wording.saves, results, is_bound=milder.is_bound)
+    saves = saving(milder.whole_s)
     if work.activity is Activity.LOCK:
         holder = lock_holder.holder_for(results, [work.rank])
         frame = work.where[0] if work.where else None
@@ -253,7 +258,7 @@ def _instead_of_waiting(
             if holder
             else f"Find what keeps {place} waiting, and hold that only while it is needed{saves}.",
         )
-    rarer = f"Run {place} every {RARER}nd time only{saves_rarer}."
+    rarer = f"Run {place} every {RARER}nd time only{saving(milder.rarer_s)}."
     if work.activity is Activity.FILES:
         return (
             (
@@ -261,6 +266,10 @@ def _instead_of_waiting(
                 "one request: one write, one flush, or one commit for many rows."
             ),
             f"Have a background thread do what {place} does with files, and train on.",
+            (
+                f"Where {place} reads what each rank needs a part of alone, have each read its own "
+                f"part{saving(milder.shared_s)}."
+            ),
         )
     return (
         f"Have a background thread wait in {place}, or begin it earlier, and train on{saves}.",
@@ -287,7 +296,7 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
             ),
         )
     if work.rests:
-        return _instead_of_waiting(results, work, saves(milder.whole_s), saves(milder.rarer_s))
+        return _instead_of_waiting(results, work, milder)
     place = wording.called(work.where[0]) if work.where else f"{work.label}()"
     ways = WAYS if work.source != EVALUATION_LIKE else {}
     what, doing = ways.get(work.account, (f"the work in {place}", f"Run {place}"))

@@ -202,16 +202,20 @@ def told_once(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     loud.sort(key=_claims_after)
     kept: list[Finding] = []
     told: dict[str, Finding] = {}
+    tellers: dict[str, Finding] = {}
     for one in loud:
-        if whole := _whole(one, loud, savings):
-            told[one.id] = told_only(one, whole.id, whole.title)
-            continue
-        same = next((other for other in kept if _is_same(one, other, savings)), None)
-        if same is None:
+        teller = _whole(one, loud, savings)
+        teller = teller or next((other for other in kept if _is_same(one, other, savings)), None)
+        if teller is None:
             told[one.id] = _split(one, kept, savings)
             kept.append(one)
         else:
-            told[one.id] = told_only(one, same.id, same.title)
+            tellers[one.id] = teller
+    for one in loud:
+        if teller := tellers.get(one.id):
+            while teller.id in tellers:
+                teller = tellers[teller.id]
+            told[one.id] = told_only(one, teller.id, teller.title)
     return tuple(told.get(one.id, one) for one in findings)
 
 

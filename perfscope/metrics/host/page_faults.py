@@ -5,17 +5,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints, counter_growth, is_one_of
+from perfscope.arrays import Bools, Floats, Ints, counter_growth, is_one_of
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.stack_rules import SYSTEM_CALL
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN, SURE
 from perfscope.matching.intervals import distinct
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Function, Rank, Table
+from perfscope.trace.model import Frame, Function, Rank, Table, Trace
 from perfscope.trace.started import forks, forks_in_steps
 
 MOST_LINES = 40
@@ -122,7 +123,7 @@ PAGE_BYTES = 4096
 """Of the smallest pages: where they are larger, fewer page faults are told to come again."""
 
 WRITES = tuple(ACTIVITIES.index(one) for one in (Activity.FILES, Activity.LOGGING))
-"""What may be done in the kernel all the time: which part is, no sample tells."""
+"""What may be done in the kernel all the time but where it waits: which part is, none tells."""
 
 LEAST_WINDOWS = 20
 """Between samples: fewer tell nothing of what the kernel's time goes with."""
@@ -161,7 +162,7 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
     """Of every rank whose main thread was sampled often enough."""
     found = []
     focus = prepared.focus
-    writes = is_one_of(stack_activities(prepared.trace), WRITES)
+    writes = _runs_on_files(prepared.trace)
     ranks = zip(prepared.trace.ranks, prepared.timelines, strict=False)
     for position, (rank, timeline) in enumerate(ranks):
         inside = rank.main_samples["t"] >= focus.start_ns
@@ -199,6 +200,12 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
             )
         )
     return tuple(found)
+
+
+def _runs_on_files(trace: Trace) -> Bools:
+    """By stack whether a thread had files read or written and did not wait for that."""
+    waits = [bool(stack) and trace.frames[stack[-1]].file == SYSTEM_CALL for stack in trace.stacks]
+    return is_one_of(stack_activities(trace), WRITES) & ~np.array(waits, np.bool_)
 
 
 def _worked_s(timeline: Timeline, focus: Focus, times: Times) -> Floats:

@@ -337,6 +337,11 @@ def test_what_a_rank_waits_for_is_not_called_its_work(below: FrameLike, told: st
     assert finding.actions
     shares = any(action.startswith("Split") for action in finding.actions)
     assert shares == (told == "works alone in")
+    # what is read or written is needed, all of it; what is read may be divided
+    is_of_files = told.startswith("reads or writes files")
+    rows = [row.label for row in finding.evidence if "every 2nd time" in row.label]
+    assert bool(rows) == (not is_of_files)
+    assert any("have each read its own part" in one for one in finding.actions) == is_of_files
 
 
 def test_what_a_rank_does_in_each_step_is_not_serial_work_where_it_is_late_in_a_few() -> None:

@@ -216,6 +216,19 @@ def test_a_part_at_the_line_of_the_whole_is_told_by_it() -> None:
         assert faults({one.id: one for one in found}) == told
 
 
+def test_a_part_points_at_what_tells_its_whole() -> None:
+    """What is worth more at its line is told by a finding about the same seconds elsewhere."""
+    run = Facts(results := compute(late(("numpy.linalg.svd", BUILT_IN, 0))), SegmentReplay(results))
+    late_work = Edit(function=FETCHING[:2], ranks=(1,))
+    here, there = Frame("fetch", "train.py", 12), Frame("fetch", "train.py", 14)
+    whole = replace(finding_of(run, "whole", late_work), where=(there,))
+    same = replace(finding_of(run, "same", late_work), where=(here,))
+    part = replace(finding_of(run, "part", replace(late_work, factor=0.7)), where=(here,))
+    told = {one.id: one for one in told_once(run, [whole, same, part])}
+    assert faults(told) == {"whole"}
+    assert told["part"].overlaps == told["same"].overlaps == ("whole",)
+
+
 def finding_of(run: Facts, name: str, edit: Edit) -> Finding:
     gain = predicted_gain(run.results, run.replay, [edit], bound_s=0.0)
     return Finding(id=name, status=Status.FAIL, title=name, summary="", gain=gain)
