@@ -194,8 +194,10 @@ class Absence(Named):
     OUTSIDE = (
         "outside",
         "Launcher",
-        "The run is as long as the command: the launcher starts and ends the ranks, and a rank "
-        "may start later or end earlier than others.",
+        (
+            "The run is as long as the command: the launcher starts and ends the ranks, and a "
+            "rank may start later or end earlier than others."
+        ),
     )
     NOT_IN_TRACE = "not_in_trace", "Not in the trace", "The trace does not hold a rank so long."
 
@@ -261,11 +263,7 @@ class Activity(Named):
     COMPRESSION = "compression", "Compressing data", "data are compressed"
     HASHING = "hashing", "Computing checksums", "checksums and hashes of bytes"
     FILES = "files", "Reading and writing files", "files are opened, read, written and listed"
-    NETWORK = (
-        "network",
-        "Talking to remote services",
-        "sockets and remote services, outside communication libraries",
-    )
+    NETWORK = "network", "Talking to remote services", "sockets, outside communication libraries"
     LOCK = "lock", "Waiting for threads and locks", "a lock, a queue, an event or another thread"
     SLEEP = "sleep", "Sleeping", "the program asked to wait for a time"
     SUBPROCESS = (
