@@ -120,9 +120,9 @@ def band(value: float | None) -> StatusWord:
 
 
 def phase_words(phase: object, labels: Mapping[str, str]) -> str:
-    """What a rank was doing: its phase, "" unlabeled, None (what is no text) communication."""
+    """What a rank was doing: its phase, "" for none, None (what is no text) communication."""
     if not isinstance(phase, str):
         return "communication"
     if phase.startswith(OWN_PHASE):
         return phase.removeprefix(OWN_PHASE)
-    return inside(labels.get(phase, phase)) or "unlabeled work"
+    return inside(labels.get(phase, phase)) or "work in no phase"

@@ -156,7 +156,7 @@ class Account(Named):
     COMPUTATION = (
         "computation",
         "Computation",
-        "Unlabeled work: no phase names it, but stack samples know its function.",
+        "Work in no phase, whose function stack samples tell.",
     )
     START_UP = (
         "start_up",

@@ -107,7 +107,7 @@ def test_late_arrivals_name_rank_function_and_line() -> None:
     communication = shown(two_ranks_evaluation(), "communication")
     assert "while it was in evaluate() (train_numpy.py:96)" in communication
     assert "…/rank_zero_evaluation/train_numpy.py:59" in communication
-    assert "unlabeled work" in communication
+    assert "work in no phase" in communication
 
 
 def test_kinds_of_waiting_have_their_shares_and_ranks() -> None:

@@ -158,7 +158,7 @@ def test_names_what_the_run_is_made_of_and_whom_it_waits_for() -> None:
     path["by_phase"] = [{"phase": phase, "seconds": s} for phase, s in spent.items()]
     document["replay"]["delay_costs"]["causes"][0]["share"] = 0.75
     text = " ".join(shown(document).split())
-    wanted = "forward 50.0 %, backward 20.0 %, unlabeled work 15.0 %, other work 10.0 %"
+    wanted = "forward 50.0 %, backward 20.0 %, work in no phase 15.0 %, other work 10.0 %"
     assert f"Critical path 10.0 s: {wanted}, transfer 5.0 %" in text
     assert "waited 2.49 s for each other; 75.0 % of it is due to evaluation on rank 0" in text
 

@@ -299,7 +299,7 @@ def _rarely(habit: _Habit, every: int) -> str:
     """How often it would be done: `every 10th time only`, `once in the run`."""
     if every >= habit.times:
         return "once in the run" if habit.is_output else "at the end of the run"
-    return f"every {wording.ordinal(every)} time only"
+    return "half as often" if every == RARER[0] else f"every {wording.ordinal(every)} time only"
 
 
 def _window(habit: _Habit) -> tuple[float, float] | None:

@@ -53,7 +53,7 @@ class _Milder:
         left out.
         """
         most = ", at most" if self.is_bound else ""
-        rarer = Evidence(f"Gain if done every {RARER}nd time only{most}", self.rarer_s, "s")
+        rarer = Evidence(f"Gain if done half as often{most}", self.rarer_s, "s")
         shared = Evidence(f"Gain if distributed over all ranks{most}", self.shared_s, "s")
         is_rarer = work.count != 1 and work.activity is not Activity.FILES
         can_be = (is_rarer, rarer), (not work.rests, shared)
@@ -258,7 +258,7 @@ def _instead_of_waiting(results: Results, work: SerialWork, milder: _Milder) -> 
             if holder
             else f"Find what keeps {place} waiting, and hold that only while it is needed{saves}.",
         )
-    rarer = f"Run {place} every {RARER}nd time only{saving(milder.rarer_s)}."
+    rarer = f"Run {place} half as often{saving(milder.rarer_s)}."
     if work.activity is Activity.FILES:
         return (
             (
@@ -284,7 +284,7 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
         behind = (
             "Hand a copy to a background thread and train on, so that no rank waits for the file."
         )
-        rarer = f"Save every {RARER}nd time only{saves(milder.rarer_s)}."
+        rarer = f"Save half as often{saves(milder.rarer_s)}."
         if work.every_steps == 1:
             rarer = f"Save more rarely than in every step, as once in an epoch. {rarer}"
         both = (rarer, behind) if work.every_steps == 1 else (behind, rarer)
@@ -308,7 +308,7 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
             f"results with one allreduce: each rank then spends {format_seconds(left_s)} on it, "
             f"where rank {work.rank} spends {format_seconds(work.seconds)}."
         ),
-        *(() if is_once else (f"{doing} every {RARER}nd time only{saves(milder.rarer_s)}.",)),
+        *(() if is_once else (f"{doing} half as often{saves(milder.rarer_s)}.",)),
         (
             f"Move {what} to a separate process with CPUs of its own{reads}, so that no rank "
             f"waits{saves(milder.whole_s)}."
@@ -329,7 +329,7 @@ DIAGNOSIS = Diagnosis(
     passed="No rank keeps the others waiting with work of its own",
     subject="Work that one rank does alone",
     evidence="times, seconds each, who waited",
-    gain_from="replay without it, of unlabeled work at most what it takes; shared; every 2nd time",
+    gain_from="replay without it, of work in no phase at most what it takes; shared; half as often",
     rank=20,
     of_waiting=True,
     references=(

@@ -15,7 +15,7 @@ INSTRUCTIONS, CYCLES = "PAPI_TOT_INS", "PAPI_TOT_CYC"
 MISSES = ("PAPI_L3_TCM", "PAPI_L3_LDM", "PAPI_L2_TCM")
 """Misses of the last cache that a trace counts, the outermost first."""
 
-OUTSIDE = "unlabeled work"
+OUTSIDE = "work in no phase"
 
 
 @dataclass(frozen=True)

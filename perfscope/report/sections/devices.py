@@ -31,7 +31,7 @@ _HOST: dict[Account | None, str] = {
     Account.IO: "reading or writing files",
     Account.DEVICE_WAIT: "waiting for the device",
     Account.USER_PHASES: "in phases of its own",
-    Account.COMPUTATION: "unlabeled work",
+    Account.COMPUTATION: "work in no phase",
     Account.UNTRACED: "in time not recorded",
 }
 

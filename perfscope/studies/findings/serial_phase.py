@@ -94,7 +94,7 @@ def _bound_share(study: Scaling, law: Amdahl | str) -> float:
 def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFinding:
     last = _largest(study)
     size = study.axis.count(last.size)
-    what = f"“{worst.label}”" if worst else "Unlabeled work"
+    what = f"“{worst.label}”" if worst else "Work in no phase"
     summary = (
         f"{what} takes {format_share(share)} of {_run(last.representative.focus_s)} with {size}"
     )

@@ -272,7 +272,7 @@ def test_without_a_replay_the_bound_is_one() -> None:
 
 def test_what_tells_whether_training_is_any_good_is_not_left_out() -> None:
     finding = judged(Plan(steps=60, evaluate_s=2.0, evaluators=4))
-    assert finding.actions[1].startswith("Evaluate every 2nd time only")
+    assert finding.actions[1].startswith("Evaluate half as often")
 
 
 def test_ranks_that_share_an_evaluation_do_it_more_rarely() -> None:

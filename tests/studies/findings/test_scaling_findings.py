@@ -109,7 +109,7 @@ def test_serial_time_without_a_phase_is_told_from_the_law() -> None:
     bare = [type(run)(run.path, run.label, run.document | {"phases": []}) for run in runs]
     [found] = [f for f in judge_study("scaling", scaling(bare)) if f.id == "serial_phase"]
     assert found.status is Status.FAIL
-    assert "Unlabeled work" in found.title
+    assert "Work in no phase" in found.title
 
 
 def test_a_serial_part_that_is_small_is_silent() -> None:
