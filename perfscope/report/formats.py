@@ -58,6 +58,11 @@ def decimal(value: float | None) -> str:
     return units.format_count(value) if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def speedup(value: float | None) -> str:
+    """How many times as fast: always two digits, so that one speed-up looks alike everywhere."""
+    return units.MISSING if value is None else f"{value:.2f}"
+
+
 def bytes_rate(bytes_per_s: float | None) -> str:
     """A growth of memory over time: `1.20 MiB/s`."""
     return units.MISSING if bytes_per_s is None else f"{bytes_(bytes_per_s)}/s"

@@ -2,7 +2,7 @@
 
 import math
 
-from perfscope.report.formats import decimal
+from perfscope.report.formats import decimal, speedup
 from perfscope.report.studies.sections.compare_findings import predicted
 from perfscope.schema.scaling import ScalingPoint, ScalingResult
 from perfscope.schema.study import Study
@@ -56,16 +56,17 @@ def _pace(found: ScalingResult, point: ScalingPoint, first: ScalingPoint) -> str
     """How fast a size is, against the smallest one."""
     assert point.speedup
     if point.speedup >= 1:
-        return f"{decimal(point.speedup)} times as fast as {found.size_label(first.size)}"
+        return f"{speedup(point.speedup)} times as fast as {found.size_label(first.size)}"
     slower = f"slower than {found.size_label(first.size)}"
-    return f"{slower} ({decimal(1 / point.speedup)} times the time for the same work)"
+    return f"{slower} ({speedup(1 / point.speedup)} times the time for the same work)"
 
 
 def _cost(found: ScalingResult, point: ScalingPoint, first: ScalingPoint) -> str:
     """What a size takes for the work of the smallest one."""
     unit = "core" if _has_cores(found) else found.axis_one
     spent = decimal(_spent(found, point, first))
-    return f"{spent} {unit}-second{'' if spent == '1' else 's'}"
+    shared = f" on {point.cores} cores" if unit == "core" and point.cores != point.size else ""
+    return f"{spent} {unit}-second{'' if spent == '1' else 's'}{shared}"
 
 
 def _spent(found: ScalingResult, point: ScalingPoint, first: ScalingPoint) -> float:

@@ -34,7 +34,7 @@ def _wall(run: StudyRun) -> Metric:
 def _focus(run: StudyRun) -> Metric:
     if run.focus_s > 0:
         return Metric(run.focus_s, "s")
-    return Metric(None, "s", "the focus of analysis is empty")
+    return Metric(None, "s", "the analyzed window is empty")
 
 
 def _peak(run: StudyRun) -> Metric:
@@ -55,7 +55,7 @@ THROUGHPUT = Measure(
 STEP = Measure("step", "median step time", "s", True, lambda run: run.throughput.step_s_median)
 STEP_P95 = Measure("step_p95", "95th percentile of the step time", "s", True, _p95)
 EPOCH = Measure("epoch", "median epoch time", "s", True, lambda run: run.throughput.epoch_s_median)
-FOCUS = Measure("focus", "length of the focus of analysis", "s", True, _focus)
+FOCUS = Measure("focus", "length of the analyzed window", "s", True, _focus)
 WALL = Measure("wall", "wall time", "s", True, _wall)
 PEAK = Measure("peak_memory", "peak memory of a rank", "B", True, _peak)
 JUDGED = (THROUGHPUT, STEP, EPOCH, FOCUS, WALL)

@@ -100,10 +100,7 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
     )
     if worst:
         first = study.axis.count(study.points[0].size)
-        pace = f"{worst.gained:.2f} times as fast as"
-        if worst.gained < 1:
-            pace = f"{1 / worst.gained:.2f} times as long as"
-        summary += f", {format_seconds(worst.seconds)}, {pace} with {first}"
+        summary += f", {format_seconds(worst.seconds)}, {_pace(worst.gained)} with {first}"
     evidence = [Evidence(f"Share of the run with {size}", share, "share")]
     if worst:
         ideal = study.ratio(study.fitting[-1])
@@ -128,6 +125,13 @@ def _finding(study: Scaling, worst: _Serial | None, share: float) -> StudyFindin
         ),
         runs=(last.representative.label,),
     )
+
+
+def _pace(gained: float) -> str:
+    """How the time of a phase went on with the size: `1.20 times as fast as`, `as long as`."""
+    how, times = ("fast", gained) if gained > 1 else ("long", 1 / gained)
+    told = f"{times:.2f}"
+    return "as long as" if told == "1.00" else f"{told} times as {how} as"
 
 
 def _run(seconds: float) -> str:

@@ -5,6 +5,7 @@ from perfscope.schema.enums import Confidence, Status
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.scaling import Scaling
+from perfscope.units import format_seconds
 
 
 def judge(study: Scaling) -> StudyFinding | Quiet:
@@ -52,7 +53,7 @@ def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFin
     actions = (
         ("Give each rank its own part of the data, or divide the steps by the number of ranks.",)
         if is_more_work
-        else ("Find the part that does not shrink under “Where the time goes”, and fix that.",)
+        else (_what_stays(study),)
     )
     return StudyFinding(
         status=Status.FAIL if shown / gained >= thresholds.TIME_BEHIND_FAIL else Status.WARN,
@@ -67,6 +68,18 @@ def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFin
         actions=(*actions, "Judge sizes by time to result, not by samples per second."),
         runs=(last.label,),
     )
+
+
+def _what_stays(study: Scaling) -> str:
+    """The loss of which ideal scaling would have spared a rank most."""
+    ideal = study.ratio(len(study.points) - 1)
+    added = [(one.seconds[-1] - one.seconds[0] / ideal, one.label) for one in study.losses[1:]]
+    seconds, label = max(added, default=(0.0, ""))
+    if seconds <= 0:
+        return "Shorten what takes as long at each size: “Where the time goes” names it."
+    size = study.axis.count(study.points[-1].size)
+    more = f"{format_seconds(seconds)} per rank more than ideal scaling would leave"
+    return f"Shorten “{label}”: with {size} it takes {more}."
 
 
 DIAGNOSIS = StudyDiagnosis(

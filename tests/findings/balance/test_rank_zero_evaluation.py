@@ -339,7 +339,7 @@ def test_what_a_rank_waits_for_is_not_called_its_work(below: FrameLike, told: st
     assert shares == (told == "works alone in")
     # what is read or written is needed, all of it; what is read may be divided
     is_of_files = told.startswith("reads or writes files")
-    rows = [row.label for row in finding.evidence if "every 2nd time" in row.label]
+    rows = [row.label for row in finding.evidence if "half as often" in row.label]
     assert bool(rows) == (not is_of_files)
     assert any("have each read its own part" in one for one in finding.actions) == is_of_files
 

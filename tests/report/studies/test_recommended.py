@@ -42,7 +42,7 @@ def test_a_series_names_its_knee_with_what_it_costs() -> None:
     """Speed-up times efficiency is 1, 1.28 and 0.69 at 1, 2 and 4 ranks."""
     [told] = recommended(series((16.0, 10.0, 9.6)))
     assert told == (
-        "Recommended: 2 ranks, 1.6 times as fast as 1 rank, at 20 rank-seconds instead of 16 for "
+        "Recommended: 2 ranks, 1.60 times as fast as 1 rank, at 20 rank-seconds instead of 16 for "
         "the same work. 4 ranks: 1.67 times as fast as 1 rank, at 38.4 rank-seconds."
     )
 
@@ -50,8 +50,8 @@ def test_a_series_names_its_knee_with_what_it_costs() -> None:
 def test_cost_is_in_cores_where_these_are_known_and_cores_that_are_shared_cost_once() -> None:
     [told] = recommended(series((16.0, 10.0, 9.6), cores=2))
     assert told == (
-        "Recommended: 4 ranks, 1.67 times as fast as 1 rank, at 19.2 core-seconds instead of 16 "
-        "for the same work."
+        "Recommended: 4 ranks, 1.67 times as fast as 1 rank, at 19.2 core-seconds on 2 cores "
+        "instead of 16 for the same work."
     )
 
 

@@ -46,6 +46,22 @@ def test_the_page_holds_every_section_in_order() -> None:
     assert "paper.csv" in page
 
 
+def test_a_phase_that_is_short_at_first_may_scale_worst() -> None:
+    """2 s of 100 s that stay as long are 2 s of 8.1 s on 16 ranks."""
+    study = scaling(trained((1, 2, 4, 8, 16), evaluation=lambda _: 2.0))
+    part = next(one for one in study.phases if one.id != "communication" and "valuat" in one.label)
+    assert part.values[-1].efficiency == pytest.approx(1 / 16)
+    made = build(
+        "scaling",
+        study.runs,
+        verdict=scaling_document.verdict(study, []),
+        body=scaling_document.body(study, []),
+        findings=[],
+        how_measured=scaling_document.HOW,
+    )
+    assert f"{part.label} scales worst: efficiency 0.062 with 16 ranks" in page_of(as_json(made))
+
+
 def test_bands_are_told_by_a_sign_and_a_word_besides_color() -> None:
     page = page_of(document())
     cells = re.findall(r'<td class="n band (\w+)"[^>]*>(.*?)</td>', page)

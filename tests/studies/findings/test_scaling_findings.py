@@ -96,6 +96,7 @@ def test_a_serial_evaluation_bounds_strong_scaling() -> None:
     assert evidence["Its own speed-up"] == pytest.approx(1.0)
     assert "Evaluate" in found.title
     assert "one rank does it" in found.actions[0]
+    assert ", as long as with 1 rank" in found.summary
 
 
 def test_training_that_waits_for_the_serial_part_is_not_the_serial_part() -> None:
@@ -136,6 +137,7 @@ def test_steps_that_scale_in_a_run_that_does_not(has_batch: bool) -> None:
     values = [item.value for item in found.evidence]
     assert values == [pytest.approx(4.0), pytest.approx(3.0)]
     assert "outside the steps" in found.summary
+    assert found.actions[0].startswith("Shorten ")
 
 
 def test_ranks_that_each_train_on_all_data() -> None:

@@ -31,14 +31,15 @@ def _context(study: Study) -> Context:
 
 
 def _takeaway(found: ScalingResult) -> str:
-    """The phase that scales worst, of those that take a part of the time worth naming."""
+    """The phase that scales worst, of those worth naming at the largest size."""
     if not found.parts or not found.points:
         return ""
     known = [
         (value, part.label)
         for part in found.parts[1:]
         if (value := part.efficiency[-1]) is not None
-        and all(_is_long(part, found.parts[0], place) for place in (0, -1))
+        and part.id != "communication"  # one rank has none: it can only grow
+        and _is_long(part, found.parts[0], -1)
     ]
     if not known:
         return ""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from perfscope.report.charts import Plot
-from perfscope.report.formats import decimal, ratio, seconds
+from perfscope.report.formats import decimal, ratio, seconds, speedup
 from perfscope.report.palette import SERIES_ROLES
 from perfscope.report.studies.curves import Curve, curves
 from perfscope.report.studies.section import Context, StudySection
@@ -43,18 +43,18 @@ def scaled(study: Study) -> ScalingResult:
 
 def _table(found: ScalingResult) -> Table:
     rates = (
-        Column("Speed-up of samples/s", "throughput_speedup", decimal),
+        Column("Speed-up of samples/s", "throughput_speedup", speedup),
         Column("Its efficiency", "throughput_efficiency", ratio, Kind.BAND),
     )
     columns = (
         Column("Size", lambda one: found.size_label(one.size), kind=Kind.TEXT, note=Note(_runs)),
         _spread("Run time", "time_s", seconds),
-        Column("Speed-up", "speedup", decimal),
+        Column("Speed-up", "speedup", speedup),
         Column("Ideal", "ideal_speedup", decimal),
         Column("Efficiency", "efficiency", ratio, Kind.BAND),
         *([_spread("Samples/s", "samples_per_s", decimal)] if _has(found, "samples_per_s") else []),
         *(rates if has_rates(found) else ()),
-        *([Column("Speed-up of steps", "step_speedup", decimal)] if has_steps(found) else []),
+        *([Column("Speed-up of steps", "step_speedup", speedup)] if has_steps(found) else []),
     )
     caption = "Run time and throughput by size"
     return Table("speedup-table", caption, columns, found.points, has_caption=False)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from perfscope.report.formats import decimal, percent, ratio, seconds
+from perfscope.report.formats import decimal, percent, ratio, seconds, speedup
 from perfscope.report.labels import band, formula_words
 from perfscope.report.studies.sections.speedup import has_rates, has_steps, scaled
 from perfscope.report.studies.terminal import StudyTerminal, print_table
@@ -55,15 +55,15 @@ def _times(found: ScalingResult) -> Table:
         lines.append(["runs", *(str(len(point.runs)) for point in points)])
     lines += [
         ["run time", *(_median(point.time_s, seconds) for point in points)],
-        ["speed-up", *(decimal(point.speedup) for point in points)],
+        ["speed-up", *(speedup(point.speedup) for point in points)],
         ["efficiency", *(_marked(point.efficiency) for point in points)],
     ]
     if any(point.samples_per_s for point in points):
         lines.append(["samples/s", *(_median(point.samples_per_s, decimal) for point in points)])
     if has_rates(found):
-        lines.append(["its speed-up", *(decimal(point.throughput_speedup) for point in points)])
+        lines.append(["its speed-up", *(speedup(point.throughput_speedup) for point in points)])
     if has_steps(found):
-        lines.append(["steps' speed-up", *(decimal(point.step_speedup) for point in points)])
+        lines.append(["steps' speed-up", *(speedup(point.step_speedup) for point in points)])
     for part in found.parts[1:]:
         times = (_median(time, seconds) for time in part.time_s)
         lines.append([f"  {shortened(part.label, 32)}", *times])
