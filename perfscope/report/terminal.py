@@ -321,7 +321,9 @@ def _print_breakdown(result: Analysis, console: Console) -> None:
         return
     console.print()
     line(console, "Where the time went", style="bold")
-    width = min(LABEL_WIDTH, console.width - LEAST_BESIDE)
+    longest = max(len(row.label) for row in rows) + 3
+    beside_bar = max(LABEL_WIDTH, console.width - LEAST_BESIDE - MOST_BAR_WIDTH)
+    width = min(max(LABEL_WIDTH, longest), beside_bar, console.width - LEAST_BESIDE)
     room = min(MOST_BAR_WIDTH, console.width - width - LEAST_BESIDE)
     for row in rows:
         is_drawn = room > 4 and row.label != breakdown.TOTAL

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from perfscope.report.terminal import LABEL_WIDTH, LEAST_BESIDE, print_summary
+from perfscope.report.terminal import LEAST_BESIDE, MOST_BAR_WIDTH, print_summary
 from perfscope.schema.read import read_known
 from perfscope.units import format_seconds, format_share
 from tests.report import sample_document
@@ -61,19 +61,20 @@ def test_every_width_has_the_seconds_of_each_account() -> None:
 LOST = ("Computation: Python code outside numeric libraries", "Computation: waiting for a CPU")
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_no_cause_is_cut_and_no_number_loses_its_unit(width: int) -> None:
     document = sample_document.two_ranks_evaluation()
     parts = document["breakdown"]
     parts += [parts[0] | {"id": "lost", "label": label} for label in LOST]
     text = shown(document, width=width)
     table = text[text.index("Where the time went") :].splitlines()
-    column = slice(2, min(LABEL_WIDTH, width - LEAST_BESIDE))
-    labels = " ".join(" ".join(row[column] for row in table).split())
+    labels = " ".join(" ".join(re.split(r" +#| {2,}\d", row)[0] for row in table).split())
     for part in parts:
         assert part["label"] in (labels if part["id"] != "of_verdict" else part["label"])
     assert "..." not in labels
     assert re.findall(r"\d\n +?(?:%|[mun]?s|min|h|[KMG]iB)\b|\d\n(?:%|[mun]?s|min)\b", text) == []
+    is_wide = width >= max(map(len, LOST)) + MOST_BAR_WIDTH + LEAST_BESIDE
+    assert all((f"  {label} " in text) >= is_wide for label in LOST)
 
 
 def test_where_to_look_is_told_of_every_finding() -> None:
