@@ -20,7 +20,8 @@ typedef struct {
     object places;  /* a tuple of tuples: code, instruction, paths */
     object kinds;   /* a tuple of tuples: a type, and a tuple of readers of its values */
     object holders; /* a tuple of names of dictionaries, which hold attributes as well */
-    object held;    /* tells what an object holds, where that is asked; else NULL */
+    object held;    /* tells what an object holds; None where that is not asked */
+    bool counts;    /* how many values it holds is asked, and nothing else */
     uint32_t inner, variables; /* where a frame keeps its variables */
 } ps_question;
 
@@ -109,13 +110,32 @@ static object described(object value, object kinds, unsigned depth)
     return ps_values.build("(IKON)", depth, (unsigned long long)(uintptr_t)value, ps_type_of(value), told);
 }
 
+/* The same of an object of another type, with what it holds. */
+static object described_as_whole(object value, const ps_question *asked, unsigned depth)
+{
+    object held = ps_held_in(value, asked->kinds, asked->held), type = ps_type_of(value);
+    unsigned long long identity = (unsigned long long)(uintptr_t)value;
+    return held ? ps_values.build("(IKOON)", depth, identity, ps_values.none, type, held) : NULL;
+}
+
+static object asked_of(object value, const ps_question *asked, unsigned depth, bool is_end)
+{
+    bool is_known = ps_type_of(value) == ps_values.list_type || ps_type_of(value) == ps_values.tuple_type ||
+                    ps_readers_for(value, asked->kinds);
+    if (asked->counts)
+        return is_end ? ps_values_in(value, asked->kinds, asked->held) : ps_values.build("()");
+    if (is_known || asked->held == ps_values.none)
+        return described(value, asked->kinds, depth);
+    return described_as_whole(value, asked, depth);
+}
+
 /* A name and the attributes behind it, as far as they lead to what is kept. */
 static object answer(object frame, object path, const ps_question *asked)
 {
     object value = root_of(frame, ps_values.in_tuple(path, 0), asked);
     unsigned depth = 1;
     while (value && depth < MOST_ATTRIBUTES && depth < (unsigned)ps_values.tuple_size(path)) {
-        object inner = !asked->held && ps_readers_for(value, asked->kinds)
+        object inner = !asked->counts && ps_readers_for(value, asked->kinds)
                            ? NULL
                            : kept_attribute(value, ps_values.in_tuple(path, (ssize_t)depth), asked->holders);
         if (!inner)
@@ -124,13 +144,10 @@ static object answer(object frame, object path, const ps_question *asked)
         value = inner;
         depth++;
     }
-    object found = NULL;
-    if (value && asked->held)
-        found = depth == (unsigned)ps_values.tuple_size(path) ? ps_values_in(value, asked->kinds, asked->held) : ps_values.build("()");
-    else
-        found = value ? described(value, asked->kinds, depth) : ps_values.build("()");
-    if (value)
-        ps_values.drop(value);
+    if (!value)
+        return ps_values.build("()");
+    object found = asked_of(value, asked, depth, depth == (unsigned)ps_values.tuple_size(path));
+    ps_values.drop(value);
     return found;
 }
 
@@ -208,15 +225,15 @@ PS_EXPORT void *ps_operand_places(uint32_t most)
     return looked(most, NULL);
 }
 
-PS_EXPORT void *ps_operands(void *places, void *kinds, void *holders, uint32_t inner_offset, uint32_t offset)
+PS_EXPORT void *ps_operands(void *places, void *kinds, void *holders, void *held, uint32_t inner_offset, uint32_t offset)
 {
-    ps_question asked = {places, kinds, holders, NULL, inner_offset, offset};
+    ps_question asked = {places, kinds, holders, held, false, inner_offset, offset};
     return looked(MOST_FRAMES, &asked);
 }
 
 PS_EXPORT void *ps_values_held(void *places, void *kinds, void *holders, void *held, uint32_t inner_offset,
                                uint32_t offset)
 {
-    ps_question asked = {places, kinds, holders, held, inner_offset, offset};
+    ps_question asked = {places, kinds, holders, held, true, inner_offset, offset};
     return looked(MOST_FRAMES, &asked);
 }

@@ -183,24 +183,57 @@ static double size_of(object value, object readers)
     return size > 0 ? (double)size : 0.0;
 }
 
+/* An object, what it holds, what that holds, and so on. */
+static void reach_all(reached *all, object value, object kinds, object held)
+{
+    all->count = 0;
+    reach(all, value, 1.0);
+    for (size_t at = 0; at < all->count; at++) {
+        object one = all->known[at];
+        ssize_t items = items_in(one);
+        if (items > 0)
+            reach_items(all, one, items, all->weights[at]);
+        else if (items < 0 && !ps_readers_for(one, kinds))
+            reach_referents(all, one, held, all->weights[at]);
+    }
+}
+
+static void leave(reached *all)
+{
+    for (size_t at = 0; at < all->count; at++)
+        ps_values.drop(all->known[at]);
+    ps_values.clear_error();
+}
+
 object ps_values_in(object value, object kinds, object held)
 {
-    reached all = {.count = 0};
+    reached all;
     double values = 0.0;
-    reach(&all, value, 1.0);
+    reach_all(&all, value, kinds, held);
     for (size_t at = 0; at < all.count; at++) {
-        object one = all.known[at], readers = ps_readers_for(one, kinds);
-        ssize_t items = items_in(one);
-        double own = items >= 0 ? (double)items : readers ? size_of(one, readers) : 0.0;
-        values += all.weights[at] * own;
-        if (items > 0)
-            reach_items(&all, one, items, all.weights[at]);
-        else if (items < 0 && !readers)
-            reach_referents(&all, one, held, all.weights[at]);
+        object readers = ps_readers_for(all.known[at], kinds);
+        ssize_t items = items_in(all.known[at]);
+        values += all.weights[at] * (items >= 0 ? (double)items : readers ? size_of(all.known[at], readers) : 0.0);
     }
-    for (size_t at = 0; at < all.count; at++)
-        ps_values.drop(all.known[at]);
-    ps_values.clear_error();
+    leave(&all);
     unsigned long long whole = (unsigned long long)(values + 0.5);
     return ps_values.build("(KK)", whole, (unsigned long long)(uintptr_t)value);
+}
+
+object ps_held_in(object value, object kinds, object held)
+{
+    reached all;
+    object found = ps_values.list(0);
+    reach_all(&all, value, kinds, held);
+    for (size_t at = 1; found && at < all.count; at++) {
+        object one = all.known[at], readers = ps_readers_for(one, kinds);
+        object told = readers ? ps_readings_of(one, readers) : NULL;
+        unsigned long long identity = (unsigned long long)(uintptr_t)one;
+        ps_append(found, told ? ps_values.build("(OKN)", ps_type_of(one), identity, told)
+                              : ps_values.build("(OKO)", ps_type_of(one), identity, ps_values.none));
+    }
+    if (found && all.count == MOST_HELD)
+        ps_values.append(found, ps_values.none);
+    leave(&all);
+    return found;
 }

@@ -44,4 +44,8 @@ object ps_readings_of(object value, object readers);
  * that is reached. `held` is a function of C that lists what an object without readers refers to. */
 object ps_values_in(object value, object kinds, object held);
 
+/* What an object holds, as far as that is reached, as a new list of tuples: the type of each, its identity, and a list of
+ * what the readers tell, or None where there are none. The last item is None where there may be more. */
+object ps_held_in(object value, object kinds, object held);
+
 #endif

@@ -8,10 +8,11 @@ Of contents a digest is compared with earlier ones: it tells that they are the s
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 
-from . import accesses, bytecode, callees, files, notes, operand_arrays, own_threads, recorder
+from . import accesses, bytecode, callees, files, held, notes, operand_arrays, own_threads, recorder
 from .carried import Carried
 from .contents import Contents
 from .kinds import Any, CodeType, Iterator
@@ -45,8 +46,6 @@ _ENOUGH, _SELDOM = 20, 8
 """Looks at one place; then only each so many times that the thread is there are its values read."""
 
 _HOLDERS = ("_parameters", "_buffers", "_modules")
-_code_types = (type(lambda: None), type(len), type(sys), type, type(callees.called))
-_hashed = (int, float, bool, complex, str, bytes, range)
 
 
 class _Operand:
@@ -167,7 +166,7 @@ class Looker:
         self._library, self._places = rec, places
         self._sites: dict[tuple[int, int], _Site] = {}
         self._by_code: dict[int, list[_Site]] = {}
-        self._kinds: tuple[tuple[type, tuple[Any, ...]], ...] = ()
+        self._kinds: tuple[tuple[Any, ...], ...] = ()
         self._made: dict[type, Any] = {}
         self._loaded = (False, False)
         self._variables = callees.variables_at(rec) if is_known() else None
@@ -231,10 +230,11 @@ class Looker:
                 for site, others in zip(sites, later)
             ]
         )
-        told = rec.operands(asked, self._kinds, _HOLDERS, *variables)
+        question = (asked, self._kinds, _HOLDERS, gc.get_referents, *variables)
+        told = rec.operands(*question)
         seen = [(place, answers, self._read_all(answers)) for place, answers in told]
         # What was read belongs to what was told only if that is still there.
-        if not seen or told != rec.operands(asked, self._kinds, _HOLDERS, *variables):
+        if not seen or told != rec.operands(*question):
             return
         self.looks += 1
         for place, answers, read in seen:
@@ -260,11 +260,23 @@ class Looker:
         """By its identity each array that was told of, with a digest and facts of its contents."""
         found: dict[int, tuple[Array, int, dict[str, float]]] = {}
         for answer in _flat(answers):
-            make = None if answer[1] in found else self._made.get(answer[2])
-            array = make(answer[3]) if make is not None else None
-            if array is not None:
+            if answer[1] in found:
+                continue
+            array, whole = self._array(*answer[2:4]), None
+            if answer[4:]:
+                whole = held.seen(answer[4], answer[3], self._array, self._digest)
+            if whole is not None:
+                found[answer[1]] = (*whole, {})
+            elif array is not None:
                 found[answer[1]] = (array, *self._content(array))
         return found
+
+    def _array(self, kind: type, told: Any) -> Array | None:
+        make = self._made.get(kind)
+        return None if make is None else make(told)
+
+    def _digest(self, array: Array) -> int:
+        return self._content(array)[0]
 
     def _content(self, array: Array) -> tuple[int, dict[str, float]]:
         """A digest of what an array holds, 0 where that is not known, and facts of it."""
@@ -292,7 +304,7 @@ class Looker:
                 seen.append((told, array, digest, facts))
                 parts.append(0 if is_item else digest)
             else:
-                parts.append(_constant(path, answer))
+                parts.append(held.constant_at(path, answer))
         if all(array.kind == operand_arrays.NUMBER for _, array, _, _ in seen):
             seen = []  # numbers count where they meet an array
         is_whole = site.is_whole and bool(seen) and all(parts)
@@ -304,9 +316,8 @@ class Looker:
         if loaded == self._loaded:
             return
         self._loaded = loaded
-        kinds: list[tuple[Any, tuple[Any, ...]]]
-        kinds = [(kind, ()) for kind in (*_code_types, type(None))]
-        kinds += [(kind, (hash,)) for kind in _hashed]
+        kinds = [(kind, ()) for kind in (*held.code_types, type(None))]
+        kinds += [(kind, (hash,)) for kind in held.hashed] + held.kinds()
         if loaded[0]:
             numpy = own_threads.contents("numpy")
             array, dtype = numpy["ndarray"], numpy["dtype"]
@@ -352,17 +363,6 @@ def _flat(answers: list[Any]) -> Iterator[Any]:
             yield answer
             if answer[2] in (list, tuple):
                 yield from _flat(answer[3])
-
-
-def _constant(path: tuple[object, ...], answer: Any) -> int:
-    """A number that tells a value apart that does not change, or is no data; 0: not to be known."""
-    if not answer:
-        is_builtin = type(path[0]) is str and path[0] in own_threads.contents("builtins")
-        return 1 if is_builtin else 0
-    _, identity, kind, told = answer
-    if kind in _hashed:
-        return told[0] or 1
-    return identity if kind in _code_types or kind is type(None) else 0
 
 
 def _of_line(code: CodeType, last: int) -> list[tuple[str, int]]:
