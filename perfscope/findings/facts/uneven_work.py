@@ -6,6 +6,7 @@ from dataclasses import replace
 from statistics import mean, median
 
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
+from perfscope.attribution.stack_rules import is_user_file
 from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import wording
 from perfscope.findings.core.thresholds import FAIL_SHARE
@@ -194,12 +195,17 @@ _Row = tuple[str, str, tuple[Frame, ...], dict[int, float]]
 def _functions(
     results: Results, start_up: StartUp, accounts: Collection[Account]
 ) -> Iterator[_Row]:
-    """The user's functions, as far as their time belongs to some accounts."""
+    """The user's functions, as far as their time belongs to some accounts.
+
+    Functions of libraries stand for stacks without any of the user's, as at the program's end:
+    they count where there are no others.
+    """
     spent: defaultdict[Function, dict[int, float]] = defaultdict(dict)
     lines: dict[Function, int] = {}
+    has_own = any(is_user_file(share.key[1]) for share in results.ledger.functions)
     for share in results.ledger.functions:  # most seconds first
-        if share.account in accounts:
-            key = share.key
+        key = share.key
+        if share.account in accounts and (is_user_file(key[1]) or not (has_own and key[1])):
             lines.setdefault(key, share.line)
             pairs = zip(results.ledger.ranks, share.seconds_by_rank, strict=True)
             for rank, seconds in pairs:

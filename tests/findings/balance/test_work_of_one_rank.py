@@ -38,3 +38,22 @@ def test_lines_of_a_common_function_that_one_rank_runs_in_each_step(line: int, v
         builder.rank(number).init(1.0).finalize(at)
     finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert finding.title.startswith(f"Rank 0 {verb} ")
+
+
+def test_what_a_library_does_where_no_code_of_the_program_runs_is_not_to_be_split() -> None:
+    """As at the end of a program, where it waits for the other ranks."""
+    builder, at = TraceBuilder(2, end_s=200.0), 1.0
+    ending = ("Basics.shutdown", "/usr/lib/python3.12/site-packages/moving/basics.py", 152)
+    for _ in range(40):
+        for number, work_s in enumerate((1.5, 0.1)):
+            rank = builder.rank(number).stack(at + 0.05, [("train", "/job/train.py", 12)])
+            for tenth in range(1, round(10 * work_s)):
+                rank.stack(at + tenth / 10, [ending])
+            rank.op("MPI_Allreduce", at + work_s, at + 1.6)
+        at += 1.6
+    for number in range(2):
+        builder.rank(number).init(1.0).finalize(at)
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
+    assert finding.status.is_fault
+    assert "shutdown" not in finding.title
+    assert not any("shutdown" in action for action in finding.actions)
