@@ -42,6 +42,7 @@ class Messages:
     calls: int  # of all ranks over their lives
     size_bytes: float  # mean
     is_pickled: bool  # objects of Python that become bytes and the reverse
+    is_answered: bool  # each waits for one that comes back
     places: Places  # where they were seen moving
 
 
@@ -106,4 +107,6 @@ def main_messages(results: Results) -> Messages | None:
     is_pickled = not PICKLED.isdisjoint(of_class) and any(
         "mpi4py" in noted_frameworks(rank.metadata) for rank in results.trace.ranks
     )
-    return Messages(calls, found.size_bytes, is_pickled, found.places) if calls else None
+    is_answered = of_class.get(found.name) is OperationClass.SENDRECV
+    told = Messages(calls, found.size_bytes, is_pickled, is_answered, found.places)
+    return told if calls else None

@@ -74,6 +74,10 @@ MORE_RARELY = (
     "(MPI_I...) and complete it where its result is needed"
 )
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
+AT_ONCE = (
+    "Each waits for an answer: where none of several needs the answer to another one, exchange them "
+    "as one buffer."
+)
 PICKLED = (
     "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "
     "now are pickled objects."
@@ -315,7 +319,7 @@ def _as_one(results: Results) -> str:
     if found is None or found.size_bytes >= SMALL_BYTES:
         return ""
     pickled = f"{PICKLED.format(calls=MESSAGES)} " if found.is_pickled else ""
-    return f"{pickled}{_largest(results)} {AS_ONE}"
+    return f"{pickled}{_largest(results)} {AT_ONCE if found.is_answered else AS_ONE}"
 
 
 def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:
