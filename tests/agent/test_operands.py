@@ -98,7 +98,7 @@ repeat(objects, np.arange(200000).astype(object))
 repeat(records, np.zeros(400000, dtype=[("a", "f8"), ("b", "i4")]))
 """
 OBJECTS_OF_ARRAYS = """
-import random
+import pickle, random
 class Matrix:
     def __init__(self, values):
         self.parts, self.sizes, self.name = {"values": values}, values.shape, "matrix"
@@ -106,24 +106,22 @@ class Drawn(Matrix):
     def __init__(self, values):
         super().__init__(values)
         self.draws = random.Random(1)
-def inverted(matrix):
-    return np.linalg.inv(matrix.parts["values"])
 def the_same(matrix):
     for _ in range(10):
-        inverted(matrix)
+        pickle.dumps(matrix)
 def made_anew(values):
     for _ in range(10):
-        matrix = Matrix(values.copy())
-        inverted(matrix)
+        matrix = Matrix(values)
+        pickle.dumps(matrix)
 def changing(matrix):
     for _ in range(10):
-        matrix.parts["values"] += rng.normal(size=square.shape)
-        inverted(matrix)
+        matrix.name += "x"
+        pickle.dumps(matrix)
 def drawn(matrix):
     for _ in range(10):
-        inverted(matrix)
+        pickle.dumps(matrix)
 def often(function, argument):
-    while sum(looks for looks, _ in looks_at(function)) < 8:
+    while max([looks for looks, _ in looks_at(function)], default=0) < 5:
         function(argument)
 often(the_same, Matrix(square))
 often(made_anew, square)

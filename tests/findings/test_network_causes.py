@@ -63,6 +63,26 @@ def test_many_small_messages_are_to_be_one_and_not_half_as_large(for_nobody: int
     assert "capital letter" in finding.actions[0]
 
 
+def test_small_messages_that_wait_for_an_answer_may_need_it() -> None:
+    """As sums of two numbers in a solver, each of which needs the one before."""
+    builder, at = TraceBuilder(2, end_s=1e6), 1.0
+    for step in range(50):
+        for number in range(2):
+            rank = builder.rank(number).step(step, at, at + 0.2)
+            for turn in range(20):
+                begin, other = at + 0.1 + 0.005 * turn, 1 - number
+                rank.stack(begin + 0.002, [("dot", "/job/heat.py", 9)])
+                rank.op(
+                    "MPI_Sendrecv", begin, begin + 0.004, peer=other, tag=3, seq=other, request=4,
+                    sent=8, received=8,
+                )  # fmt: skip
+        at += 0.2
+    finding = judged(builder.ended(at, init_s=1.0, after_s=0.1))["network_bound"]
+    assert finding.status.is_fault
+    assert "none of several needs the answer" in finding.actions[0]
+    assert "send them as one buffer" not in finding.actions[0]
+
+
 def test_horovod_that_agrees_longer_than_it_reduces() -> None:
     """When the slowest rank is ready it takes 70 ms to begin, and 30 ms to reduce."""
     findings = judged(moved(job(), 0.02))

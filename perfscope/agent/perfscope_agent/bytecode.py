@@ -77,15 +77,11 @@ def is_known() -> bool:
 
 
 def called(code: CodeType, last: int) -> Expression | None:
-    """What the instruction at offset `last` calls; None where it calls nothing that can be told.
-
-    While it calls Python code, a frame may stand behind the caches of its call.
-    """
+    """What the instruction at offset `last` calls; None where it calls nothing that can be told."""
     raw = code.co_code
     if not 0 <= last < len(raw):
         return None
-    while last and _names[raw[last]] == "CACHE":
-        last -= 2
+    last = without_caches(code, last)
     name, argument = _names[raw[last]], branches.argument(raw, last)
     if name in _LOOP_ENDS:
         iterated = _iterated(code, raw, last)
@@ -112,6 +108,17 @@ def called(code: CodeType, last: int) -> Expression | None:
     callee = _callee(found, above)
     is_sure = branches.is_straight(raw, [place for place, _ in places[: len(callee) + 1]], last)
     return _expression(code, callee) if callee and is_sure else None
+
+
+def without_caches(code: CodeType, last: int) -> int:
+    """The instruction that a frame is at.
+
+    While it calls Python code, and when others may look once it has called C, the frame stands
+    behind the caches of the call.
+    """
+    while 0 < last < len(code.co_code) and _names[code.co_code[last]] == "CACHE":
+        last -= 2
+    return last
 
 
 def taken(code: CodeType, last: int) -> list[tuple[str, int]] | None:

@@ -95,7 +95,7 @@ class Carried:
         """Looks once at those that are made at the program's places, innermost first."""
         asked, seen = [], []
         for number, (code, last) in enumerate(own):
-            place = _without_caches(code, last)
+            place = bytecode.without_caches(code, last)
             found = [one for made in self._of(code).get(place, ()) for one in self._one(code, made)]
             for one in found:
                 one.is_innermost = one.is_innermost and (number == 0 or place != one.last)
@@ -201,9 +201,3 @@ def _made(code: CodeType, place: int, names: list[str], loop: tuple[int, int]) -
                 is_read = any(other == name or other.startswith(name + ".") for other in others)
                 found.append((name, own[0], is_read, one))
     return found
-
-
-def _without_caches(code: CodeType, last: int) -> int:
-    while 0 < last < len(code.co_code) and _names[code.co_code[last]] == "CACHE":
-        last -= 2
-    return last

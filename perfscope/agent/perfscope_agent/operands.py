@@ -97,7 +97,8 @@ class _Operand:
 class _Site:
     """One instruction of the program, and what it was seen to work on."""
 
-    def __init__(self, code: CodeType, last: int) -> None:
+    def __init__(self, code: CodeType, place: int) -> None:
+        self.code, self.last, last = code, place, bytecode.without_caches(code, place)
         taken = bytecode.taken(code, last)
         instructions = _of_line(code, last) if taken is None else taken
         paths = bytecode.paths(code, instructions)
@@ -112,7 +113,6 @@ class _Site:
         self.computed = accesses.computed(code)
         stored = bytecode.stored_local(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
-        self.code, self.last = code, last
         self.visits = self.looks = self.whole_looks = self.result_looks = 0
         self.first_ns, self.last_ns, self.is_innermost = 0, 0, True
         self.contents, self.results = Contents(), Contents()
