@@ -13,9 +13,11 @@ from . import branches, bytecode, places
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
-    from typing import Tuple
+    from typing import Dict, List, Tuple
 
     _Lines = Tuple[int, int]
+    _Made = Dict[str, List[Tuple[int, int]]]
+    """By variable where something is put into it, and the call that has made that."""
 
 _MOST = 64
 """Pairs of lines that are kept of a function."""
@@ -24,12 +26,16 @@ _WRITERS = 4
 
 _GLOBAL = {"STORE_NAME", "STORE_GLOBAL"}
 
+_VARIABLES = (bytecode.LOCAL, bytecode.GLOBAL)
+_DROPS = bytes([opcode.opmap["POP_TOP"]])
+
 _names = opcode.opname
 
 
 def of_code(code: CodeType, loops: list[_Lines]) -> list[_Lines]:
     """Lines of a call and of one that takes its result: by a variable, or at once (one line).
 
+    What a method is given whose own result nobody takes, as `list.append`, its variable holds.
     `loops` are the first and last instructions of the function's: what comes behind in the source
     comes before in the next turn.
     """
@@ -37,10 +43,16 @@ def of_code(code: CodeType, loops: list[_Lines]) -> list[_Lines]:
         return []
     calls = [place for place in range(0, len(code.co_code), 2) if _is_call(code, place)]
     lines = dict(zip(calls, places.lines_of(code, calls)))
-    made: dict[str, list[int]] = {}
+    made: _Made = {}
     for place in calls:
         for name in stored(code, place):
-            made.setdefault(name, []).append(place)
+            made.setdefault(name, []).append((place, place))
+    given = {place: owner for place in calls for owner in _given(code, place)}
+    for place, owner in given.items():
+        for begin in _taken(code, place, made, -1):
+            made.setdefault(owner, []).append((place, begin))
+    for writers in made.values():
+        writers.sort()
     found: dict[_Lines, bool] = {}
     for place in calls:
         end = max([end for start, end in loops if start <= place], default=-1)
@@ -56,7 +68,17 @@ def _is_call(code: CodeType, place: int) -> bool:
     return name != "PRECALL" and bool(bytecode.call_shape(name, argument)[1])
 
 
-def _taken(code: CodeType, place: int, made: dict[str, list[int]], end: int) -> set[int]:
+def _given(code: CodeType, place: int) -> list[str]:
+    """The variable a method of which is called at an offset, where nobody takes its result."""
+    raw = code.co_code
+    behind = bytecode.behind(raw, place + 2, bytecode.NO_OPERATION)
+    called = bytecode.called(code, place) if raw[behind : behind + 1] == _DROPS else None
+    if called is None or not called.attributes or called.root[0] not in _VARIABLES:
+        return []
+    return [bytecode.name(code, (called.root[1], *called.attributes[:-1]))]
+
+
+def _taken(code: CodeType, place: int, made: _Made, end: int) -> set[int]:
     """The calls whose results a call takes; itself, where it takes one at once.
 
     Of those that put something into the same variable the last few before it count, as branches
@@ -69,9 +91,10 @@ def _taken(code: CodeType, place: int, made: dict[str, list[int]], end: int) -> 
         parts = bytecode.name(code, path).split(".")
         for count in range(1, len(parts) + 1):
             writers = made.get(".".join(parts[:count]), [])
-            behind = bisect.bisect_right(writers, place)
-            found.update(writers[max(0, behind - _WRITERS) : behind])
-            found.update(writers[behind : bisect.bisect_right(writers, end)][-_WRITERS:])
+            behind = bisect.bisect_right(writers, (place, place))
+            later = writers[behind : bisect.bisect_right(writers, (end, end))]
+            few = writers[max(0, behind - _WRITERS) : behind] + later[-_WRITERS:]
+            found.update([begin for _, begin in few])
     return found
 
 
