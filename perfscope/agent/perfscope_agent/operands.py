@@ -316,7 +316,7 @@ class Looker:
         if loaded == self._loaded:
             return
         self._loaded = loaded
-        kinds = [(kind, ()) for kind in (*held.code_types, type(None))]
+        kinds: list[tuple[Any, ...]] = [(kind, ()) for kind in (*held.code_types, type(None))]
         kinds += [(kind, (hash,)) for kind in held.hashed] + held.kinds()
         if loaded[0]:
             numpy = own_threads.contents("numpy")
