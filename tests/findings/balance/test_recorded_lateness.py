@@ -11,7 +11,7 @@ import pytest
 
 from perfscope.readers import open_recording
 from tests.findings.analyzed import analyze_trace
-from tests.support.environments import Mpi
+from tests.support import environments
 from tests.support.recording import Recorder
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "unequal_sentences.py"
@@ -32,8 +32,16 @@ def others() -> Iterator[None]:
             one.wait()
 
 
+@pytest.mark.parametrize(
+    "name",
+    [  # the other tests run beside these, and get as little of the CPUs
+        pytest.param(name, marks=[pytest.mark.long] if name != "mpich" else [])
+        for name in environments.MPI_NAMES
+    ],
+)
 @pytest.mark.parametrize("which", ["unequal", "same"])
-def test_work_is_told_from_waiting_for_cpus(record: Recorder, mpi: Mpi, which: str) -> None:
+def test_work_is_told_from_waiting_for_cpus(record: Recorder, name: str, which: str) -> None:
+    mpi = environments.mpi(name)
     with others():
         recorded = record(
             mpi.python_command(2, PROGRAM, which), variables={**mpi.variables, **ONE_THREAD}
