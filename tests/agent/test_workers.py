@@ -10,22 +10,28 @@ from tests.agent.jobs import RANK_ZERO, Job, Process
 POOL = """
 import multiprocessing, sys, time
 
+def begin(shared):
+    global barrier
+    barrier = shared
+
 def decode(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    barrier.wait()  # for the other worker, which has as much to do
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         sum(range(2000))
     return 1
 
 if __name__ == "__main__":
-    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+    context = multiprocessing.get_context(sys.argv[1])
+    with context.Pool(2, begin, (context.Barrier(2),)) as pool:
         print(sum(pool.imap_unordered(decode, [0.4] * 4)))
 """
 ENDS = """
 import multiprocessing, os, signal, sys, time
 
 def work():
-    end = time.monotonic() + 1.5
-    while time.monotonic() < end:
+    end = time.process_time() + 1.0
+    while time.process_time() < end:
         sum(range(2000))
 
 def main():
@@ -42,8 +48,8 @@ import subprocess, sys
 program = '''
 import time
 def pack():
-    end = time.monotonic() + 1.0
-    while time.monotonic() < end:
+    end = time.process_time() + 0.8
+    while time.process_time() < end:
         sum(range(2000))
 pack()
 '''
