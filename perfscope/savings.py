@@ -25,8 +25,8 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BY_LOAD = "is added by processes outside the job"
-BESIDE_OTHERS = "passes while other ranks are still busy"
+BY_LOAD = "is due to processes outside the job"
+BESIDE_OTHERS = "saves nothing, as other ranks are still busy then"
 """Why a change saves less than what it is about takes a rank."""
 
 LEAST_TOLD = 0.02
@@ -77,7 +77,7 @@ class Wholes:
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
-    """`Of that, 6.75 s is spent on it by each rank (mean), and 5.65 s is waiting that ...`.
+    """`Of that, each rank spends 6.75 s on average, and 5.65 s is waiting that ...`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
     more is a part of that, and the rest is gone from the communication in which they meet. "" where
@@ -89,7 +89,7 @@ def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -
         return "Nearly all of that is waiting and transfer that the fix removes"
     own, at_most = format_seconds(own_s), "up to " if is_bound else ""
     rest = format_seconds(seconds - own_s)
-    return f"Of that, {own} is spent on it by each rank (mean), and {at_most}{rest} is {FOLLOWS}"
+    return f"Of that, each rank spends {own} on average, and {at_most}{rest} is {FOLLOWS}"
 
 
 def rest_text(
@@ -101,7 +101,7 @@ def rest_text(
     each: str,
     is_bound: bool = False,
 ) -> str:
-    """`The rest of the 10.7 s per rank, 2.24 s, is added by processes outside the job`.
+    """`The rest of the 10.7 s per rank, 2.24 s, is due to processes outside the job`.
 
     How what something takes a rank leads to what a change of it saves: of what is saved on an idle
     host alone the rest is due to other load, and of what is not saved at all it passes while other
@@ -109,7 +109,7 @@ def rest_text(
     nobody said yet how long it takes. "" where the two hardly differ.
     """
     spent = f"{format_seconds(spent_s)}{each}"
-    if spent_s < SAME_FROM * seconds:
+    if saves_more(seconds, spent_s):
         first = f"{lead} {spent}" if lead else f"Besides the {spent}"
         also = "; the fix also removes" if lead else ", the fix also removes"
         at_most = "up to " if is_bound else ""
@@ -122,12 +122,17 @@ def rest_text(
     parts = [(part_s, why) for part_s, why in found if part_s >= LEAST_TOLD * spent_s]
     if lead:
         told = " and ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
-        return f"{lead} {spent}, of which {told}"
+        return f"{lead} {spent}; of that, {told}"
     if len(parts) == 1:
         ((_, why),) = parts
         return f"The rest of the {spent}, {format_seconds(spent_s - seconds)}, {why}"
     told = ", ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
     return f"The rest of the {spent}: {told}"
+
+
+def saves_more(seconds: float, spent_s: float) -> bool:
+    """Whether a change saves more than what it is about takes a rank: what others wait, too."""
+    return seconds - spent_s >= LEAST_TOLD * spent_s
 
 
 def is_more(seconds: float, own_s: float) -> bool:

@@ -44,14 +44,14 @@ def test_an_interval_without_width_is_not_told() -> None:
     ("told", "seconds", "spent_s", "under_load_s", "lead"),
     [
         (
-            "The rest of the 10.0 s per rank, 2.00 s, is added by processes outside the job",
+            "The rest of the 10.0 s per rank, 2.00 s, is due to processes outside the job",
             8.0,
             10.0,
             11.0,
             "",
         ),
         (
-            "The rest of the 10.0 s per rank, 2.00 s, passes while other ranks are still busy",
+            "The rest of the 10.0 s per rank, 2.00 s, saves nothing, as other ranks are still busy then",
             8.0,
             10.0,
             None,
@@ -59,8 +59,8 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "The rest of the 10.0 s per rank: 3.00 s is added by processes outside the job, "
-                "2.00 s passes while other ranks are still busy"
+                "The rest of the 10.0 s per rank: 3.00 s is due to processes outside the job, "
+                "2.00 s saves nothing, as other ranks are still busy then"
             ),
             5.0,
             10.0,
@@ -69,8 +69,8 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "This takes 10.0 s per rank, of which 3.00 s is added by processes outside the job "
-                "and 2.00 s passes while other ranks are still busy"
+                "This takes 10.0 s per rank; of that, 3.00 s is due to processes outside the job "
+                "and 2.00 s saves nothing, as other ranks are still busy then"
             ),
             5.0,
             10.0,

@@ -25,8 +25,8 @@ OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
 NOT_JUDGED = (
-    "That is the job's own work, and not a loss that perfscope measured: to do less of it, look "
-    "there for results worth caching, padded or unbatched input, and results that nothing uses."
+    "That is the job's own work, in which perfscope measured no loss. Only its authors can tell "
+    "whether less of it would do: results worth caching, padded or unbatched input, unused results."
 )
 
 SINGLE = "where single precision is exact enough, it halves the bytes and the time of vector code."

@@ -5,7 +5,7 @@ from dataclasses import replace
 from perfscope.document.breakdown import in_run_s
 from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.metrics.results import Results
-from perfscope.savings import SAME_FROM, is_more, rest_text, split_text
+from perfscope.savings import SAME_FROM, is_more, rest_text, saves_more, split_text
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
@@ -85,8 +85,8 @@ def _rest(saving: Gain, results: Results) -> str:
     if spent is None:
         return ""
     loaded_s = saving.under_load_s or saving.seconds
-    saves_more = spent.seconds < SAME_FROM * saving.seconds
-    if len(results.trace.ranks) < 2 and (saves_more or loaded_s < SAME_FROM * spent.seconds):
+    is_more_saved = saves_more(saving.seconds, spent.seconds)
+    if len(results.trace.ranks) < 2 and (is_more_saved or loaded_s < SAME_FROM * spent.seconds):
         return ""  # nobody else is at work, or waits
     return rest_text(
         saving.seconds,

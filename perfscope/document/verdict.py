@@ -287,7 +287,7 @@ def _healthy(
         lost = _lost(losses, ranks)
         return _inefficient(leading, subject, lost) + rest
     if losses is not None and much_is_lost(losses):
-        no_change = f"perfscope found no change that would save {of_window(WARN_SHARE)} or more"
+        no_change = f"perfscope found no change that would save at least {of_window(WARN_SHARE)}"
         share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} there"
         used = f"{share} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed=is_disturbed)}"
         return f"{alone}{no_change}. {used}.{rest}"
@@ -342,7 +342,7 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     own = " besides communication and waiting for other ranks" if is_disturbed and ranks > 1 else ""
-    return f"{included}. The largest cause{own} is “{label(first)}”{where}: {each}{pattern}"
+    return f"{included}. Counted by cause{own}, most is “{label(first)}”{where}: {each}{pattern}"
 
 
 def _inefficient(leading: Headline, subject: str, lost: str) -> str:

@@ -262,7 +262,7 @@ class Activity(Named):
     UNPACKING = "unpacking", "Decompressing data", "compressed data are decompressed"
     COMPRESSION = "compression", "Compressing data", "data are compressed"
     HASHING = "hashing", "Computing checksums", "checksums and hashes of bytes"
-    FILES = "files", "Reading and writing files", "files are opened, read, written and listed"
+    FILES = "files", "File I/O", "files are opened, read, written and listed"
     NETWORK = "network", "Talking to remote services", "sockets, outside communication libraries"
     LOCK = "lock", "Waiting for threads and locks", "a lock, a queue, an event or another thread"
     SLEEP = "sleep", "Sleeping", "the program asked to wait for a time"
@@ -308,12 +308,12 @@ class LossKind(Named):
     )
     OTHER_PROCESSES = (
         "other_processes",
-        "Waiting for a CPU used outside the job",
+        "CPU contention from other processes",
         "In training work: ready to run, and a process that is not the job's had the CPU.",
     )
     CPU_WAIT = (
         "cpu_wait",
-        "Waiting for a CPU used by the job",
+        "CPU contention within the job",
         "In training work: ready to run, and a thread of the job had the CPU, as far as is known.",
     )
     THROTTLED = (

@@ -331,7 +331,7 @@ def polling(busy_s: float) -> TraceBuilder:
             "warn",
             (
                 "Efficiency is low: 78.9 % of the ranks' time in the analyzed window went to "
-                "something other than useful computation. The largest cause is “Unexplained "
+                "something other than useful computation. Counted by cause, most is “Unexplained "
                 "waiting”: 22.1 s per rank. Parallel efficiency, 0.211, counts only "
             ),
         ),
@@ -339,9 +339,9 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "perfscope found no change that would save 1.0 % of the analyzed window "
-                "or more. 9.3 % of the ranks' time there went to something other than useful "
-                "computation. The largest cause is "
+                "perfscope found no change that would save at least 1.0 % of the analyzed "
+                "window. 9.3 % of the ranks' time there went to something other than useful "
+                "computation. Counted by cause, most is "
             ),
         ),
         (0.01, "pass", "Nothing to fix was found: 2 ranks"),

@@ -206,7 +206,7 @@ def leading(document: Json, **changes: Any) -> Json:
         ),
         (
             {"gain_interval_s": None, "confidence": "medium"},
-            "no interval is given, as the run has too few parts",
+            "no interval is given: too few stretches of the run compare",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
@@ -229,9 +229,9 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
 @pytest.mark.parametrize(
     ("why", "told"),
     [
-        (None, "as the run has too few parts to show how much the saving varies"),
+        (None, "too few stretches of the run compare to show how much it varies"),
         ("load", "because the load of other processes varies between runs"),
-        ("unseen", "it may save more, as what the cause costs inside libraries was not measured"),
+        ("unseen", "it may save more: what this costs inside libraries was not measured"),
     ],
 )
 def test_why_no_interval_is_told_is_said(why: str | None, told: str) -> None:
@@ -365,12 +365,12 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
     [
         ({"confidence": "high"}, "", "Fix this now, record again"),
         ({"confidence": "medium"}, "does not count other load", "Fix this now: a busy host"),
-        ({"confidence": "medium", "is_inferred": True}, "", "Confirm the cause first"),
-        ({"confidence": "low", "is_inferred": True}, "", "Confirm the cause first"),
+        ({"confidence": "medium", "is_inferred": True}, "", "Try it first"),
+        ({"confidence": "low", "is_inferred": True}, "", "Try it first"),
         ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),
-        ({"confidence": "low", "gain_interval_s": None}, "", "Confirm the cause first"),
-        ({"confidence": "low", "gain_basis": "upper_bound"}, "", "Confirm the cause first"),
-        (POSSIBLE, "", "Confirm the cause first"),
+        ({"confidence": "low", "gain_interval_s": None}, "", "Try it first"),
+        ({"confidence": "low", "gain_basis": "upper_bound"}, "", "Try it first"),
+        (POSSIBLE, "", "Try it first"),
         (POSSIBLE, "", "something else may explain it. If nothing else does, simulating"),
     ],
 )
@@ -380,7 +380,7 @@ def test_what_to_do_first_follows_from_how_sure_it_is(
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, **changes)
     row["first_action"]["counts"] = counts
-    advice = ("Fix this now", "Confirm the cause first", "Record a longer run before")
+    advice = ("Fix this now", "Try it first", "Record a longer run before")
     assert told in words(document)
     assert sum(one in words(document) for one in advice) == 1
 

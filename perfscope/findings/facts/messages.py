@@ -87,7 +87,7 @@ def saved_without_converting(run: Facts, transfer: Edit) -> Gain | None:
     return replace(
         as_bound(saved(results, saving.seconds, edits=edits, is_planned=True)),
         own_s=work_s + sum(ranks_s) / len(ranks_s),
-        counts=f"counts {format_seconds(work_s)} per rank (mean) of serializing what is sent",
+        counts=f"counts {format_seconds(work_s)} per rank on average of serializing what is sent",
         counts_more=True,
     )
 

@@ -85,7 +85,7 @@ def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
     where = sampled_places.mostly(places, ", mainly in")
     return Finding(
         status=_status(marked.share),
-        title=f"Reading and writing files takes up to {wording.of_window(marked.share)}",
+        title=f"File I/O takes up to {wording.of_window(marked.share)}",
         summary=(
             f"Rank {rank} spends the most time in file calls: {format_seconds(max(spent_s))}"
             f"{where}. "

@@ -23,7 +23,7 @@ from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import edits_of
 from perfscope.losses.words import label
 from perfscope.schema.enums import Activity, Confidence, LossKind, LossPattern
-from perfscope.units import NS, capitalized, format_seconds, listed
+from perfscope.units import NS, capitalized, format_seconds, inside, listed
 
 AT_ONCE = (
     "What is made piece by piece is written piece by piece: make all of it in memory and write it "
@@ -94,7 +94,7 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
     ranks = tuple(dict.fromkeys(rank for one in entries for rank in one.ranks))
     callee = callee_of(run.results, first)
     group = Group(lost_to(first.cause.activity), tuple(entries), saving)
-    what = capitalized(listed([label(one).lower() for one in entries]))
+    what = capitalized(listed([inside(label(one)) for one in entries]))
     return Finding(
         id=group.id,
         status=status,

@@ -5,6 +5,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.repeated_reads import ReadAgain, once, read_again, read_anew
 from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.groups import Group
+from perfscope.findings.losses.words import mainly
 from perfscope.schema.enums import Activity
 
 
@@ -51,5 +52,5 @@ def _calls(run: Facts, group: Group) -> str:
 def title(again: ReadAgain, group: Group) -> str:
     """What is read over and over, and where."""
     where = place(group.entries[0].frame)
-    inside = f", mainly in {where}" if where else ""
+    inside = f", {mainly(group)}in {where}" if where else ""
     return f"Reading {again.what} over and over is slowing the run{inside}"

@@ -24,7 +24,7 @@ from perfscope.savings import SAME_FROM
 from perfscope.schema.enums import Activity, LossKind, LossPattern
 from perfscope.trace.model import Frame
 from perfscope.trace.operations import BY_NAME, OperationClass
-from perfscope.units import NS, capitalized, format_seconds, listed
+from perfscope.units import NS, capitalized, format_seconds, inside, listed
 
 
 def title(
@@ -48,7 +48,7 @@ def title(
     """
     first = group.entries[0]
     where = place(first.frame)
-    seen = f", mainly in {where}" if where else ""
+    seen = f", {mainly(group)}in {where}" if where else ""
     if callee is not None and first.cause.activity is Activity.INTERPRETER:
         who = f" on {ranks(tuple(callee.seconds))}" if len(callee.seconds) == 1 else " per rank"
         who = who if len(world) > 1 else ""
@@ -80,6 +80,11 @@ def title(
     return f"{named(group, world)}{seen}"
 
 
+def mainly(group: Group) -> str:
+    """`mainly ` where more than a little of what is lost is elsewhere, else ""."""
+    return "" if group.entries[0].ns >= SAME_FROM * group.ns else "mainly "
+
+
 def _spent(group: Group) -> str:
     """`9.17 s` of one rank, `4.00 s per rank` of several, waiting of others left out."""
     each = format_seconds(_each_s(group))
@@ -106,7 +111,7 @@ def named(group: Group, world: Sequence[int], at: str = "") -> str:
     first = group.entries[0]
     if first.cause.activity is not None:
         name, *others = _activities(group)
-        return listed([name, *(one[:1].lower() + one[1:] for one in others)])
+        return listed([name, *map(inside, others)])
     if first.cause.kind is LossKind.COMMUNICATION:
         return OF_CALLS[_class_of(first)][0]
     return _of_ranks(OF_PATTERN[_told_pattern(group)][0], group.ranks, world, at)
@@ -227,9 +232,9 @@ def _seen(group: Group, world: int, callee: str) -> str:
 
 
 def _each(ns: int, count: int, verb: str) -> str:
-    """`spends 3.00 s` of one rank, `spend 3.94 s each (mean)` of several."""
+    """`spends 3.00 s` of one rank, `spend 3.94 s each on average` of several."""
     each = format_seconds(ns * NS / count)
-    return f"{verb}s {each}" if count == 1 else f"{verb} {each} each (mean)"
+    return f"{verb}s {each}" if count == 1 else f"{verb} {each} each on average"
 
 
 def _with_others(group: Group, gain: Gain) -> str:

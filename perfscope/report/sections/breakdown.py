@@ -213,7 +213,7 @@ def useful_sentence(result: Analysis) -> str:
     causes = {one.cause for one in losses}
     more = ", and more" if len(causes) > 1 else ""
     lost = f"{name} {seconds(spent_s)}{each}{more}"
-    return f"Parallel efficiency counts losses inside computation as work: {lost}"
+    return f"Parallel efficiency counts as work what is lost inside computation: {lost}"
 
 
 def _own_s(result: Analysis, name: str) -> float:

@@ -196,7 +196,8 @@ def view_text(row: Outcome, of: Wholes) -> str:
     saving = ""
     if first.gain_s is not None:
         saving = _saving(first, of.of_run)
-    return f"{f': estimated saving {saving}' if saving else ''}{f' ({why})' if why else ''}"
+    told = f": estimated saving {saving}, which overlaps the one above" if saving else ""
+    return f"{told}{f' ({why})' if why else ''}"
 
 
 def next_step(row: Outcome, leader: Outcome | None = None) -> str:

@@ -12,7 +12,7 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Run
 from perfscope.schema.time import LedgerAccount
 from perfscope.structures import dataclass
-from perfscope.units import of_all
+from perfscope.units import inside, of_all
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _takeaway(used: Sequence[AccountView], ranks: int) -> str:
     if not used:
         return ""
     largest = max(used, key=lambda account: account.seconds)
-    name = f"{largest.label[:1].lower()}{largest.label[1:]}"
+    name = inside(largest.label)
     lives = of_all("lifetime", ranks, "lifetimes")
     return f"Largest share of {lives}: {name}, {percent(largest.share)}"
 

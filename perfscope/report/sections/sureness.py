@@ -11,19 +11,17 @@ OTHER_CAUSE = "something else may explain it"
 ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
 
 NO_INTERVAL = {
-    None: "no interval is given, as the run has too few parts to show how much the saving varies",
+    None: "no interval is given: too few stretches of the run compare to show how much it varies",
     NoInterval.LOAD: (
         "no interval is given, because the load of other processes varies between runs"
     ),
-    NoInterval.UNSEEN: (
-        "it may save more, as what the cause costs inside libraries was not measured"
-    ),
+    NoInterval.UNSEEN: ("it may save more: what this costs inside libraries was not measured"),
 }
 """What is said in place of an interval."""
 
 CONFIRM = (
-    "Confirm the cause first: record a short run with the next step, and compare both runs with "
-    "`perfscope compare`."
+    "Try it first: make the change in a short run, record that as well, and let "
+    "`perfscope compare` show what it saves."
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
 FIX = "Fix this now, record again, and let `perfscope compare` show what it saved."

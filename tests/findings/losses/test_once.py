@@ -152,7 +152,7 @@ def test_of_what_has_to_be_done_all_the_same_what_it_takes_bounds_the_saving(
     assert told.gain.interval_s is None
     assert told.gain.share == pytest.approx(0.286, abs=0.01)
     assert told.gain.seconds == pytest.approx(3.2, rel=0.01)
-    assert told.title.endswith(" takes 3.20 s per rank, mainly in fetch() (train.py:12)")
+    assert told.title.endswith(" takes 3.20 s per rank, in fetch() (train.py:12)")
     losses = read_analysis(analyzed.document()).losses
     (share,) = [one.share for one in losses.entries if told.title.startswith(one.label)]
     assert share == pytest.approx(0.286, abs=0.001)

@@ -101,7 +101,7 @@ def test_files_that_come_and_go_are_what_is_read_and_not_the_one_that_stays_open
     """Each look that comes into reading meets another file."""
     met = [{**TABLE, "name": f"sample-{n}", "looks": 1} for n in range(int(0.4 * LOOKS))]
     found = judged([{**TABLE, "bytes": 100}, *met], read_bytes=STEPS * HELD)
-    assert "Reading and writing files" in found.title
+    assert "File I/O" in found.title
 
 
 def test_where_looks_are_too_few_to_have_met_other_files_nothing_is_told_of_those_met() -> None:

@@ -146,14 +146,16 @@ def late(*ranks: int, waiting_s: float) -> Entry:
 def test_what_several_ranks_spend_is_told_of_each_and_in_their_order() -> None:
     told = action(asleep(1, 0, own_s=8.0), saved_s=4.0)
     assert told.startswith(
-        "Ranks 0 and 1 spend 4.00 s each (mean) in poll() (train.py:151). Remove"
+        "Ranks 0 and 1 spend 4.00 s each on average in poll() (train.py:151). Remove"
     )
 
 
 def test_what_is_done_at_one_place_is_told_of_all_who_do_any_of_it() -> None:
     first, rest = asleep(0, own_s=5.0), asleep(0, 1, 2, own_s=4.0)
     told = action(first, rest, saved_s=3.0)
-    assert told.startswith("Ranks 0, 1 and 2 spend 3.00 s each (mean) in poll() (train.py:151). ")
+    assert told.startswith(
+        "Ranks 0, 1 and 2 spend 3.00 s each on average in poll() (train.py:151). "
+    )
     assert "With the other places" not in told
 
 
@@ -161,8 +163,8 @@ def test_what_is_done_at_one_place_is_told_of_all_who_do_any_of_it() -> None:
     ("ranks", "world", "begins"),
     [
         ((0,), 2, "The other rank waits 6.00 s for rank 0. "),
-        ((0,), 4, "The other 3 ranks wait 2.00 s each (mean) for rank 0. "),
-        ((1, 0), 2, "The ranks wait 3.00 s each (mean) for each other. "),
+        ((0,), 4, "The other 3 ranks wait 2.00 s each on average for rank 0. "),
+        ((1, 0), 2, "The ranks wait 3.00 s each on average for each other. "),
     ],
 )
 def test_only_other_ranks_wait(ranks: tuple[int, ...], world: int, begins: str) -> None:
@@ -179,7 +181,7 @@ def test_the_place_is_where_the_late_rank_is_and_not_where_others_wait() -> None
     late = Entry(cause, 0, 6_280_000_000, (0,), frame=frame, pattern=LossPattern.WINDOW)
     group = Group("lost", (late,), Saving(7.0, None, Basis.REPLAY))
     assert words.title(group, range(2)) == (
-        "Rank 0 is slower for a part of the run, mainly in auc() (stream.py:62), and rank 1 waits"
+        "Rank 0 is slower for a part of the run, in auc() (stream.py:62), and rank 1 waits"
     )
     assert words.action(group, Gain(7.0, 0.2), 2).startswith(
         "The other rank waits 6.28 s for rank 0, which is in auc() (stream.py:62). Look at"

@@ -12,6 +12,7 @@ from perfscope.report.views import Shown
 from perfscope.schema.scaling import ScaledLoss
 from perfscope.schema.study import Study
 from perfscope.structures import dataclass
+from perfscope.units import inside
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def _takeaway(accounts: list[_Account], labels: list[str], totals: list[float]) 
         return ""
     most = max(accounts, key=lambda account: account.values[-1])
     share = percent(most.values[-1] / totals[-1])
-    name = most.label.lower()
+    name = inside(most.label)
     return f"With {labels[-1]} the largest account is {name}, {share} of a rank's time"
 
 
