@@ -31,7 +31,7 @@ def use_evidence(use: WorkerUse | None) -> list[Evidence]:
     )
     waits = f"{format_share(use.waiting / whole)} waiting for work or for room in a queue"
     rows = [
-        Evidence("Worker processes seen", use.processes),
+        Evidence("Worker processes seen", _seen(use)),
         Evidence("What they do", f"{f'{activities}, ' if activities else ''}{waits}"),
     ]
     if use.cpu_share is not None and use.queue_share is not None:
@@ -44,15 +44,21 @@ def use_evidence(use: WorkerUse | None) -> list[Evidence]:
     return rows
 
 
+def _seen(use: WorkerUse) -> int | str:
+    if use.processes == use.at_once:
+        return use.processes
+    return f"{use.processes}, of which {use.at_once} at once"
+
+
 def use_action(use: WorkerUse | None) -> str:
     """What follows from what they do; "" where nothing was seen of them."""
     if use is None:
         return ""
     share = use.waiting / (use.waiting + use.working)
-    they = counted(use.processes, "worker process", "worker processes")
+    they = counted(use.at_once, "worker process", "worker processes")
     if is_idle(use):
         return (
-            f"{they} {'waits' if use.processes == 1 else 'wait'} for work or for room in a queue "
+            f"{they} {'waits' if use.at_once == 1 else 'wait'} for work or for room in a queue "
             f"{format_share(share)} of the time: more of them would not help. Request batches "
             "earlier (raise prefetch_factor), and make them cheaper to hand over: few large "
             "arrays, no Python objects."
@@ -62,7 +68,7 @@ def use_action(use: WorkerUse | None) -> str:
     main = next(iter(use.activities), Activity.UNKNOWN)
     where, at = place(use.place), inside(main.label)
     part = f"{format_share(use.at_place / use.working)} of the work of {they}"
-    it, s = ("it", "s") if use.processes == 1 else ("they", "")
+    it, s = ("it", "s") if use.at_once == 1 else ("they", "")
     if use.cpu_share is None or use.queue_share is None:
         return f"Make {where} cheaper: {part} is there ({at})."
     wanted = use.cpu_share + use.queue_share

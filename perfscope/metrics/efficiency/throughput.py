@@ -11,7 +11,7 @@ from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.attribution.timeline import Timeline
 from perfscope.joined import Joined
-from perfscope.matching.intervals import union
+from perfscope.matching.intervals import Cumulative, union
 from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
@@ -143,16 +143,46 @@ def _training_ns(
     def clipped(starts: Ints, ends: Ints) -> Spans:
         return _between(starts, start, end), _between(ends, start, end)
 
-    phases = rank.phases[is_one_of(rank.phases["kind"], _APART)]
-    told = clipped(phases["t0"], phases["t1"])
-    steps = clipped(table["t0"], table["t1"])
-    outside_ns = _beyond(told, steps)
-    return (
-        end
-        - start
-        - outside_ns
-        - _beyond(clipped(*_seldom(prepared.timelines[place], table, apart)), told)
-    )
+    phases = rank.phases
+    is_apart = is_one_of(phases["kind"], _APART)
+    told = clipped(phases["t0"][is_apart], phases["t1"][is_apart])
+    others = clipped(phases["t0"][~is_apart], phases["t1"][~is_apart])
+    apart_ns, around = _around(told, others, _gaps(table))
+    seldom = clipped(*_seldom(prepared.timelines[place], table, apart))
+    return end - start - apart_ns - _beyond(seldom, _joined(told, around))
+
+
+def _gaps(table: Table) -> Spans:
+    """What lies between a step and the next one, of length 0 where they follow each other."""
+    ends = np.maximum.accumulate(table["t1"].astype(np.int64))[:-1]
+    return ends, np.maximum(table["t0"][1:].astype(np.int64), ends)
+
+
+def _around(told: Spans, others: Spans, gaps: Spans) -> tuple[int, Spans]:
+    """How long what is no training takes between steps, and the gaps that are counted with it.
+
+    Where a program has it told batch by batch, as of a compiled function, what it does between
+    these and behind them belongs to it as well: no other phase, beyond what usually lies between
+    steps.
+    """
+    inside = _covered(told, gaps)
+    free = gaps[1] - gaps[0] - _covered(_joined(told, others), gaps) + inside
+    has = inside > 0
+    if has.all():
+        return int(inside.sum()), (gaps[0][:0], gaps[1][:0])
+    usual = int(np.median(free[~has]))
+    return int(np.maximum(inside, free - usual)[has].sum()), (gaps[0][has], gaps[1][has])
+
+
+def _covered(spans: Spans, gaps: Spans) -> Ints:
+    """How much of each gap some of the spans cover."""
+    edges = np.stack(union(*spans), axis=1).ravel()
+    return Cumulative.of(edges, np.arange(max(0, len(edges) - 1)) % 2 == 0).between(*gaps)
+
+
+def _joined(spans: Spans, others: Spans) -> Spans:
+    starts, ends = (np.concatenate(pair) for pair in zip(spans, others, strict=True))
+    return starts, ends
 
 
 def _between(moments: Ints, start: int, end: int) -> Ints:
@@ -183,8 +213,7 @@ def _seldom(timeline: Timeline, table: Table, apart: Sequence[int]) -> Spans:
 
 def _beyond(spans: Spans, others: Spans) -> int:
     """How long some of the spans last where none of the others does."""
-    either = (np.concatenate([one, other]) for one, other in zip(spans, others, strict=True))
-    return _length(*union(*either)) - _length(*union(*others))
+    return _length(*union(*_joined(spans, others))) - _length(*union(*others))
 
 
 def _length(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> int:

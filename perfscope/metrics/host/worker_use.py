@@ -28,13 +28,15 @@ WAITING = (Activity.LOCK, Activity.SLEEP, Activity.COMMUNICATION, Activity.DEVIC
 class WorkerUse:
     """The processes that worked for one rank, in the focus of analysis.
 
-    Of their main threads' samples, `waiting` are those in which they waited for work or for room in
+    `at_once` is how many of them lived at a time, at most: a loader may start others each epoch. Of
+    their main threads' samples, `waiting` are those in which they waited for work or for room in
     a queue, and `working` all others; `activities` tells these apart. `place` is the user's
     function in which they worked most, at the line seen most, and `at_place` how often that was.
     """
 
     rank: int
     processes: int
+    at_once: int
     waiting: int
     working: int
     activities: Mapping[Activity, int]
@@ -83,6 +85,7 @@ def _of_rank(
     return WorkerUse(
         rank=rank.number,
         processes=len(np.unique(main["pid"])),
+        at_once=_at_once(main),
         waiting=len(stacks) - len(busy),
         working=len(busy),
         activities=dict(counted.most_common()),
@@ -91,6 +94,15 @@ def _of_rank(
         cpu_share=cpu,
         queue_share=queue,
     )
+
+
+def _at_once(main: Table) -> int:
+    """The most processes whose first and last samples have a moment between them."""
+    lives = [main["t"][main["pid"] == pid] for pid in np.unique(main["pid"]).tolist()]
+    ends = np.sort([int(times.max()) for times in lives])
+    begins = np.sort([int(times.min()) for times in lives])
+    alive = np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins)
+    return int(alive.max(initial=0))
 
 
 def _place(trace: Trace, busy: Sequence[int]) -> tuple[Frame | None, int]:

@@ -19,8 +19,13 @@ STEPS, WAIT_S, WORK_S = 100, 0.06, 0.04
 WORKERS = (71, 72)
 
 
-def starved(doing: list[tuple[str, str, int]], idle: int, cpu: float, queue: float = 0.0) -> Trace:
-    """Of ten looks at each worker `idle` find it waiting, and the others in what it does."""
+def starved(
+    doing: list[tuple[str, str, int]], idle: int, cpu: float, queue: float = 0.0, epochs: int = 1
+) -> Trace:
+    """Of ten looks at each worker `idle` find it waiting, and the others in what it does.
+
+    Each epoch has workers of its own.
+    """
     builder = TraceBuilder(1, end_s=1e6)
     rank = builder.rank(0)
     clock = 1.0
@@ -31,7 +36,8 @@ def starved(doing: list[tuple[str, str, int]], idle: int, cpu: float, queue: flo
         rank.phase(PhaseKind.FORWARD, clock, clock + WORK_S)
         clock += WORK_S
         rank.step(number, begin, clock)
-        for place, pid in enumerate(WORKERS):
+        for place, first in enumerate(WORKERS):
+            pid = first + 10 * (number * epochs // STEPS)
             at_s = begin + 0.01 + 0.001 * place
             rank.worker_stack(pid, at_s, WAITING if number % 10 < idle else doing)
             rank.worker_sample(pid, at_s, cpu * at_s, queue * at_s)
@@ -75,6 +81,14 @@ def test_of_idle_workers_more_bring_nothing() -> None:
     first, *_ = finding.actions
     assert "wait for work or for room in a queue 80.0 % of the time" in first
     assert "more of them would not help" in first
+
+
+def test_workers_of_other_epochs_are_not_counted_as_working_at_once() -> None:
+    finding = judged(starved(DECODING, idle=8, cpu=0.2, epochs=5))
+    first, *_ = finding.actions
+    assert first.startswith("2 worker processes wait for work")
+    evidence = {one.label: one.value for one in finding.evidence}
+    assert evidence["Worker processes seen"] == "10, of which 2 at once"
 
 
 def test_nothing_is_told_of_workers_that_were_not_seen() -> None:

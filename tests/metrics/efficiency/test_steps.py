@@ -94,6 +94,26 @@ def test_what_is_set_up_first_and_what_evaluates_is_no_training() -> None:
     assert steps_of(builder).samples_per_s.value == pytest.approx(64.0)
 
 
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_what_surrounds_batches_that_are_evaluated_one_by_one_is_no_training(
+    is_waited_for: bool,
+) -> None:
+    """Five of 0.1 s in 3.2 s between steps, 0.2 s of which usually lie there, or are input."""
+    builder = TraceBuilder(1, end_s=60.0)
+    rank, now = builder.rank(0), 0.0
+    for step in range(9):
+        rank.step(step, now, now + 0.8, samples=32)
+        now += 0.8
+        if step and step % 4 == 0:
+            for batch in range(5):
+                rank.phase(PhaseKind.EVALUATE, now + 0.5 * batch + 0.3, now + 0.5 * batch + 0.4)
+            now += 3.0
+        if is_waited_for:
+            rank.phase(PhaseKind.INPUT, now, now + 0.2)
+        now += 0.2
+    assert steps_of(builder).samples_per_s.value == pytest.approx(32.0)
+
+
 @pytest.mark.parametrize(("function", "every"), [("validate", 4), ("report", 4), ("validate", 1)])
 def test_what_samples_alone_tell_between_two_steps_is_no_training(
     function: str, every: int

@@ -101,28 +101,32 @@ class IteratorBatch:
         """Samples of a batch of the first iterator among arguments, 0 without one."""
         for given in arguments:
             # one that is distributed over workers has an iterator a worker
-            inner = getattr(given, "_iterators", None) or [given]
-            dataset = getattr(inner[0], "_dataset", None)
+            inner = (getattr(given, "_iterators", None) or [given])[0]
+            dataset = getattr(inner, "_dataset", None)
             if dataset is not None:
-                return self._of(given, dataset)
+                return self._of(given, dataset, len(getattr(inner, "_devices", None) or "1"))
         return 0
 
-    def _of(self, iterator: Any, dataset: Any) -> int:
+    def _of(self, iterator: Any, dataset: Any, replicas: int) -> int:
         import weakref
 
         if self._iterator is None or self._iterator() is not iterator:
-            self._iterator, self._size = weakref.ref(iterator), dataset_batch(dataset)
+            self._iterator = weakref.ref(iterator)
+            self._size = dataset_batch(dataset, replicas)
         return self._size
 
 
-def dataset_batch(dataset: Any) -> int:
-    """The batch size of a tf.data.Dataset, PyDataset or DataLoader, 0 unknown."""
+def dataset_batch(dataset: Any, replicas: int | None = None) -> int:
+    """The batch size of a tf.data.Dataset, PyDataset or DataLoader, 0 unknown.
+
+    One that is distributed has a size for each replica of all workers: the first `replicas` of them
+    are those of this worker, all without.
+    """
     for _ in range(20):
-        # the first are those of the replicas of this worker
         for name in ("_batch_sizes", "batch_size", "_batch_size"):
             size: Any = getattr(dataset, name, None)
             size = size.numpy() if hasattr(size, "numpy") else size
-            known = _positive(size.sum() if hasattr(size, "sum") else size)
+            known = _positive(size[:replicas].sum() if getattr(size, "ndim", 0) else size)
             if known:
                 return known
         dataset = getattr(dataset, "_input_dataset", None)
