@@ -24,6 +24,7 @@ JUDGED = {
         "lost_to_lock": "true, exchange of the evaluation by a pool of threads",
         "threads_over_cores": "true, on two cores that others use as well",
     },
+    "policy_gradient": {"lost_to_importing": "true"},
     "mandelbrot_rows": {"lost_to_interpreter": "true"},
 }
 """By program and finding: whether what it names is there, and why not."""
