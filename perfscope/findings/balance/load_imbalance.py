@@ -5,6 +5,7 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import at_most_waited, replayed, saved
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.handed_out import hands_out
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW, ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import (
     OVERLAPS,
@@ -39,7 +40,7 @@ def judge(run: Facts) -> Outcome:
         return uneven or _passed(results, found)
     return found.finding(
         results,
-        title=_title(found.facts),
+        title=_title(results, found.facts),
         summary=_summary(found),
         evidence=_evidence(found.facts),
         actions=_actions(results, found),
@@ -101,8 +102,10 @@ def _nothing_or(results: Results, seconds: float) -> str:
     return wording.saving(results, seconds) if seconds > 0 else "nothing"
 
 
-def _title(facts: ImbalanceFacts) -> str:
+def _title(results: Results, facts: ImbalanceFacts) -> str:
     who, once = wording.ranks(facts.overloaded), " once" if facts.is_single else ""
+    if hands_out(results, facts):
+        return capitalized(f"{others(facts)} hands out the work of {who}{place(facts)}, and waits")
     if facts.is_shifting:
         return f"Work{place(facts)} shifts to {who} during the run while {waiting(facts)}"
     if is_alone(facts):
@@ -181,6 +184,10 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
         told = spends_more(facts, facts.excess[0].seconds)
         split = f"{SPLIT.format(place(facts))}: {told}, at lines that only it runs."
         return (f"{split}{why_differs(found)}",)
+    if hands_out(results, facts):
+        dealer, who = others(facts), wording.ranks(facts.overloaded)
+        spare = f"Have {dealer} do a part of the work as well, or give its CPU to another rank"
+        return (f"{spare}: it only hands out what {who} do{place(facts)}.{why_differs(found)}",)
     look = first_look(
         results, facts, f"a larger share of the data, or a code path that only {takes}"
     )
