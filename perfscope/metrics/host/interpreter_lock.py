@@ -77,6 +77,8 @@ class _Shown:
     """In a system call."""
     awaiting: Bools
     """At rest, or until threads without Python code have computed: that takes no lock either."""
+    communicating: Bools
+    """In a call of a communication library, which gives the lock back, and may poll meanwhile."""
 
     @classmethod
     def of(cls, trace: Trace) -> _Shown:
@@ -84,7 +86,8 @@ class _Shown:
         in_kernel, activities = np.array(calls, np.bool_), stack_activities(trace)
         resting = np.isin(activities, [ACTIVITIES.index(one) for one in RESTING])
         computed = in_kernel & (activities == ACTIVITIES.index(Activity.NUMERIC))
-        return cls(resting, in_kernel, resting | computed)
+        communicating = activities == ACTIVITIES.index(Activity.COMMUNICATION)
+        return cls(resting, in_kernel, resting | computed, communicating)
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def _of_rank(
     edges, resting = windows.edges, shown.resting
     rows = rank.stacks[(rank.stacks["t"] >= edges[0]) & (rank.stacks["t"] < edges[-1])]
     is_main = rows["tid"] == rank.main_tid
-    own, others = rows[is_main], rows[~is_main]
+    own, others = rows[is_main], rows[~(is_main | shown.communicating[rows["stack"]])]
     runs = np.isin(others["tid"], _running(rank, edges)) & ~shown.in_kernel[others["stack"]]
     at_rest = resting[others["stack"]] & ~runs
     working = np.isin(others["tid"], others["tid"][~at_rest])

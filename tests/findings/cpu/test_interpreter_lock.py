@@ -99,6 +99,13 @@ def test_a_thread_that_is_looked_at_while_it_rests_is_told_by_a_few_samples_of_i
     assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
 
 
+def test_a_thread_in_a_call_of_mpi_keeps_no_lock() -> None:
+    """It gives the lock back for the time of the call, polls there or waits for a CPU."""
+    receiving = (*BURNING, ("mpi4py.MPI.Comm.Recv", "<built-in>", 0))
+    assert judged(ran=0.5, other=receiving).status is Status.PASS
+    assert judged(ran=0.5, other_ran=0.9, other=receiving).status is Status.PASS
+
+
 def test_what_it_takes_of_the_cpus_is_its_price_as_well() -> None:
     alone, both = judged(ran=0.5, other_ran=0.9), judged(ran=0.3, other_ran=0.9, queued=0.2)
     assert both.gain_s == pytest.approx(alone.gain_s, rel=0.02)
