@@ -51,7 +51,10 @@ def test_an_interval_without_width_is_not_told() -> None:
             "",
         ),
         (
-            "The rest of the 10.0 s per rank, 2.00 s, saves nothing, as other ranks are still busy then",
+            (
+                "The rest of the 10.0 s per rank, 2.00 s, saves nothing, as other ranks are still "
+                "busy then"
+            ),
             8.0,
             10.0,
             None,

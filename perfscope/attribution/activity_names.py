@@ -32,6 +32,11 @@ RULES: dict[Activity, str] = {
         transformers.tokenization_utils_fast* transformers.image_processing_utils* webdataset*
         decord* keras.preprocessing* keras.src.utils.dataset_utils* keras.src.utils.image_utils*
         keras.src.legacy.preprocessing* tf_keras.preprocessing* faker* rdkit* Bio*
+        scipy.sparse._sparsetools.csr_column_index1 scipy.sparse._sparsetools.csr_column_index2
+        scipy.sparse._sparsetools.csr_row_index scipy.sparse._sparsetools.csr_row_slice
+        scipy.sparse._sparsetools.get_csr_submatrix scipy.sparse._sparsetools.csr_sample_values
+        scipy.sparse._sparsetools.csr_tocsc scipy.sparse._sparsetools.coo_tocsr
+        scipy.sparse._sparsetools.csr_todense scipy.sparse._sparsetools.coo_todense
     """,
     Activity.TEXT: """
         csv*+ re*+ _sre*+ sre_compile*+ sre_parse*+ string*+ textwrap*+ html*+ xml*+ pyexpat*+

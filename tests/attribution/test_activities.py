@@ -53,6 +53,8 @@ def activities(*stacks: Sequence[FrameLike]) -> list[Activity]:
         ("posix.waitpid", Activity.SUBPROCESS),
         ("_pickle.dumps", Activity.SERIALIZATION),
         ("_json.make_encoder", Activity.SERIALIZATION),
+        ("scipy.sparse._sparsetools.csr_column_index2", Activity.DATA_PREPARATION),
+        ("scipy.sparse._sparsetools.csr_matvec", Activity.NUMERIC),
         ("numpy.dot", Activity.NUMERIC),
         ("numpy.ndarray.sum", Activity.NUMERIC),
         ("numpy.ndarray.tobytes", Activity.SERIALIZATION),

@@ -29,7 +29,8 @@ CHANGES: dict[Activity, str] = {
         "write less often, and from one rank."
     ),
     Activity.NETWORK: (
-        "Fetch what is needed before the first step, and send results in the background."
+        "Fetch what is needed before the first step, and send results in the background. Where "
+        "each small request waits some 40 ms, send it with one call, or set TCP_NODELAY."
     ),
     Activity.SLEEP: (
         "Remove the sleep; if the program sleeps to wait for an event, wait for that event instead "
@@ -74,6 +75,12 @@ ONE_LINE = (
     "through elements, replace it with whole-array operations, or run it less often."
 )
 """The same of Python code where samples show a single line, which may be no loop."""
+
+OF_SPARSE = (
+    "Keep a sparse matrix in the format whose parts are asked for, and convert it once: CSR gives "
+    "rows without a search (`matrix.tocsr()`), CSC gives columns."
+)
+"""The same where parts of a sparse matrix are selected, or its format is converted."""
 
 IN_LIBRARY = (
     "Make fewer of these calls, with more data at a time, and move what does not change from call "

@@ -11,6 +11,7 @@ from perfscope.findings.losses.changes import (
     IN_LIBRARY,
     OF_CALLS,
     OF_PATTERN,
+    OF_SPARSE,
     ONE_LINE,
     TRANSFER_ACTION,
     WINDOWS_ACTION,
@@ -175,7 +176,7 @@ def action(
     if workers:
         told = f"{turns(workers, world)}.{hides_transfer(workers, gain, world)}"
         return f"{told} {OF_PATTERN[_told_pattern(group)][1]}"
-    change = change or change_of(first)
+    change = change or (OF_SPARSE if _is_sparse(first, callee) else change_of(first))
     if first.cause.activity is Activity.INTERPRETER:
         if callee is not None and gain.is_bound:
             return f"{_in_calls(group, callee, gain)}{IN_LIBRARY}"
@@ -183,6 +184,12 @@ def action(
         change = IN_LIBRARY if callee is not None else change
     called_there = callee.name if callee is not None else ""
     return f"{_seen(group, world, called_there)}{_with_others(group, gain)}{change}"
+
+
+def _is_sparse(entry: Entry, callee: Callee | None) -> bool:
+    """Whether it is of SciPy's matrices: of that library nothing else prepares data."""
+    is_prepared = entry.cause.activity is Activity.DATA_PREPARATION
+    return is_prepared and callee is not None and callee.name.startswith("scipy.")
 
 
 def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:

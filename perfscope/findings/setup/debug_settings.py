@@ -92,6 +92,16 @@ SETTINGS = (
         Status.WARN,
     ),
     _Setting(
+        "tracemalloc",
+        lambda rank: "tracemalloc_frames" in rank.metadata,
+        "Python notes where each of its objects was allocated (tracemalloc)",
+        "With tracemalloc each allocation of Python keeps its traceback: code that makes objects "
+        "takes several times as long, wherever it is.",
+        "Remove tracemalloc.start() from runs that train (also `-X tracemalloc` and "
+        "PYTHONTRACEMALLOC), and record again: what Python code costs is not known with it.",
+        Status.FAIL,
+    ),
+    _Setting(
         "CUDA_LAUNCH_BLOCKING",
         _of_device("CUDA_LAUNCH_BLOCKING"),
         "Each kernel is waited for (CUDA_LAUNCH_BLOCKING)",
@@ -182,9 +192,9 @@ DIAGNOSIS = Diagnosis(
     title="Debugging settings are on",
     description=(
         "Looks for debugging settings that slow training down: steps that Keras, TensorFlow or "
-        "JAX were told not to compile, PyTorch's anomaly mode, a Python trace function, and "
-        "environment variables that make the host wait for each kernel, check each block of "
-        "memory or compare each collective."
+        "JAX were told not to compile, PyTorch's anomaly mode, a Python trace function, "
+        "tracemalloc, and environment variables that make the host wait for each kernel, check "
+        "each block of memory or compare each collective."
     ),
     judge=judge,
     applies=is_known,
@@ -193,9 +203,9 @@ DIAGNOSIS = Diagnosis(
     evidence="the settings, and the ranks that have them",
     gain_from="no seconds: what compiled steps would take is not known from a run without",
     counts_from=(
-        "fails where steps are not compiled, warns where each operation, line or kernel is looked "
-        f"at, if training takes {100 * thresholds.FAIL_SHARE:g} % of the window; else it is "
-        "reported (info)"
+        "fails where steps are not compiled or allocations are traced, warns where each operation, "
+        "line or kernel is looked at, if training takes "
+        f"{100 * thresholds.FAIL_SHARE:g} % of the window; else it is reported (info)"
     ),
     rank=15,
     references=(

@@ -39,9 +39,7 @@ def loud(unpacks: Frames, reads: Frames) -> list[Finding]:
 
 def test_what_one_call_unpacks_and_reads_is_one_finding_with_the_sum() -> None:
     (found,) = loud((TAKE, ITEM, UNPACKS), (TAKE, ITEM, READS))
-    assert found.title.startswith(
-        "Decompressing data and file I/O take 2.40 s per "
-    )
+    assert found.title.startswith("Decompressing data and file I/O take 2.40 s per ")
     assert found.gain_s == pytest.approx(0.06 * STEPS, rel=0.01)
     assert found.actions[0].startswith(
         "Ranks 0 and 1 spend 2.40 s each on average in take() (train.py"

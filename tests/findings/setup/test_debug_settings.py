@@ -57,6 +57,13 @@ def test_what_the_environment_tells(environment: dict[str, str], status: Status)
     assert finding.status is status
 
 
+def test_allocations_that_are_traced_are_told() -> None:
+    finding = judged(tracemalloc_frames=1)
+    assert finding is not None
+    assert finding.status is Status.FAIL
+    assert "tracemalloc.start()" in finding.actions[0]
+
+
 @pytest.mark.parametrize("name", ["CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING"])
 def test_what_slows_devices_down_is_told_where_there_are_some(name: str) -> None:
     device = DeviceActivity(devices=(DeviceInfo(0, "A GPU"),), watched=(10**9, 19 * 10**9))
