@@ -9,6 +9,7 @@ import numpy as np
 
 from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
+from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.replay.kept_workers import with_kept_workers
@@ -159,8 +160,9 @@ def _without_seen(program: Program, work: Work, edits: Sequence[Edit]) -> Work:
 
     A sample speaks for all of a short piece, and for others like it. What is seen in a third of the
     pieces of a kind is a third of each: which one it was in is chance. Pieces are alike that are
-    of the same rank, account, phase and kind of segment, before calls with about as much work. What
-    several edits take of a kind is what they take of its pieces as the samples tell them.
+    of the same rank, account and kind of segment, before calls with about as much work; whether
+    work belongs to a phase of training, samples may tell as well. What several edits take of a kind
+    is what they take of its pieces as the samples tell them.
     """
     after = work.ns.copy()
     for edit in edits:
@@ -168,9 +170,8 @@ def _without_seen(program: Program, work: Work, edits: Sequence[Edit]) -> Work:
     spent = program.before_rows(work, work.ns)
     size = np.log2(np.maximum(spent[work.row], 1.0)).astype(np.int64)
     kind = program.segment_kind[program.row_segment[work.row]]
-    phase = np.full(len(work.row), -1, np.int64)
-    phase[: len(program.phase)] = program.phase
-    alike = dense(program.row_rank[work.row], work.account, phase, kind, size)
+    account = np.where(IS_TRAINING[work.account], len(ACCOUNTS), work.account)
+    alike = dense(program.row_rank[work.row], account, kind, size)
     whole, left = np.bincount(alike, work.ns), np.bincount(alike, after)
     share = np.divide(left, whole, out=np.ones_like(left), where=whole > 0)
     return replace(work, ns=work.ns * share[alike])

@@ -292,3 +292,25 @@ def test_what_others_need_before_they_go_on_is_not_dealt_out_by_an_even_load() -
     assert found.where[0].function == "add_up"
     assert found.gain_s is not None
     assert 0.2 * 0.04 * STEPS < found.gain_s <= 0.5 * 0.041 * STEPS, "up to half of it"
+
+
+def test_what_all_ranks_do_at_once_is_saved_though_few_samples_tell_it_of_each_step() -> None:
+    """45 ms of each step of 90 ms, with two looks at a rank, by which training is known as well."""
+    main, training = ("main", "/job/train.py", 40), ("train_batch", "/job/train.py", 30)
+    asking, receives = (
+        ("look_up", "/job/train.py", 17),
+        ("_socket.socket.recv_into", "<built-in>", 0),
+    )
+    steps, length_s, chance = 300, 0.09, np.random.default_rng(5)
+    builder = TraceBuilder(2, end_s=3.0 + length_s * steps)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + length_s * steps)
+        for step in range(steps):
+            begin = 1.0 + length_s * step
+            for at in np.sort(chance.uniform(0.0, length_s - 0.001, 2)).tolist():
+                below = [asking, receives] if at < length_s / 2 else [training]
+                rank.stack(begin + at, [main, *below])
+            end = begin + length_s
+            rank.op("MPI_Allreduce", end - 0.0005, end - 0.0001, seq=step)
+    found = analyze_trace(builder.build()).findings["lost_to_network"]
+    assert found.gain_s == pytest.approx(length_s / 2 * steps, rel=0.1)
