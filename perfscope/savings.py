@@ -77,7 +77,7 @@ class Wholes:
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
-    """`Of that, each rank spends 6.75 s on average, and 5.65 s is waiting that ...`.
+    """`Of that, 6.75 s is each rank's own time on average, and 5.65 s is waiting that ...`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
     more is a part of that, and the rest is gone from the communication in which they meet. "" where
@@ -89,7 +89,7 @@ def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -
         return "Nearly all of that is waiting and transfer that the fix removes"
     own, at_most = format_seconds(own_s), "up to " if is_bound else ""
     rest = format_seconds(seconds - own_s)
-    return f"Of that, each rank spends {own} on average, and {at_most}{rest} is {FOLLOWS}"
+    return f"Of that, {own} is each rank's own time on average, and {at_most}{rest} is {FOLLOWS}"
 
 
 def rest_text(

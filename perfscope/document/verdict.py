@@ -342,7 +342,9 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     own = " besides communication and waiting for other ranks" if is_disturbed and ranks > 1 else ""
-    return f"{included}. Counted by cause{own}, most is “{label(first)}”{where}: {each}{pattern}"
+    return (
+        f"{included}. Of its causes{own}, the largest is “{label(first)}”{where}: {each}{pattern}"
+    )
 
 
 def _inefficient(leading: Headline, subject: str, lost: str) -> str:

@@ -34,6 +34,7 @@ def of_code(code: CodeType) -> list[tuple[int, int]]:
         ("y = []\ny.append(g())\nh(y)", [(3, 3), (3, 4)]),
         ("x = g()\nself.y.put(1, x)\nh(self.y)", [(2, 3), (2, 4)]),
         ("x = g()\nz = self.y.put(x)\nh(self.y)", [(2, 3)]),
+        ("self.fit(g())\nx = self.score()\nh(x)", [(2, 2), (3, 4)]),
         ("x = g()\nh(x)\nlambda: x", [(2, 3)]),
         ("self.x = self.y\nh(self.x)", []),
         ("for i in self:\n    h(self)\n    x = g(i)\n    h(i, x)", [(4, 5)]),

@@ -7,9 +7,17 @@ from tests.agent.test_operands import run_and_tell, seen
 
 OBJECTS_OF_ARRAYS = """
 import pickle, random
+class Kind(type):
+    def __eq__(self, other):
+        print("asked")
+        return self is other
+    __hash__ = type.__hash__
+class Part(metaclass=Kind):
+    pass
 class Matrix:
     def __init__(self, values):
         self.parts, self.sizes, self.name = {"values": values}, values.shape, "matrix"
+        self.part = Part()
 class Drawn(Matrix):
     def __init__(self, values):
         super().__init__(values)

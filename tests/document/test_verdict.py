@@ -331,8 +331,8 @@ def polling(busy_s: float) -> TraceBuilder:
             "warn",
             (
                 "Efficiency is low: 78.9 % of the ranks' time in the analyzed window went to "
-                "something other than useful computation. Counted by cause, most is “Unexplained "
-                "waiting”: 22.1 s per rank. Parallel efficiency, 0.211, counts only "
+                "something other than useful computation. Of its causes, the largest is "
+                "“Unexplained waiting”: 22.1 s per rank. Parallel efficiency, 0.211, counts only "
             ),
         ),
         (
@@ -341,7 +341,7 @@ def polling(busy_s: float) -> TraceBuilder:
             (
                 "perfscope found no change that would save at least 1.0 % of the analyzed "
                 "window. 9.3 % of the ranks' time there went to something other than useful "
-                "computation. Counted by cause, most is "
+                "computation. Of its causes, the largest is "
             ),
         ),
         (0.01, "pass", "Nothing to fix was found: 2 ranks"),

@@ -120,7 +120,7 @@ def test_a_saving_that_is_more_than_its_row_is_found() -> None:
         (
             1.5,
             (
-                "Of that, each rank spends 1.50 s on average, and 500 ms is waiting and "
+                "Of that, 1.50 s is each rank's own time on average, and 500 ms is waiting and "
                 "transfer that the fix also removes"
             ),
         ),
@@ -142,7 +142,7 @@ def test_the_rest_of_a_bound_is_a_bound() -> None:
 @pytest.mark.parametrize(
     ("spent", "told"),
     [
-        (None, "Of that, each rank spends 1.50 s on average, and 500 ms is"),
+        (None, "Of that, 1.50 s is each rank's own time on average, and 500 ms is"),
         (Spent(1.2), "Besides the 1.20 s, the fix also removes 800 ms of waiting and transfer."),
     ],
 )

@@ -35,8 +35,11 @@ _MOVES = 0.1
 """Of the looks in which one had grown, those in which it lay elsewhere: more of what is made anew,
 which takes the memory of the last but one again."""
 
-_LONGEST = 1 << 13
+_LONGEST = 1 << 12
 """Bytes of a function's code: of each variable that is found all other reads in its loop are."""
+
+_MOST_OF_CODE = 64
+"""Such calls of one function: what more of them would tell is not worth the time to find them."""
 
 _SIZED = (set, frozenset, str, bytes, bytearray)
 _LEAVES = (type(opcode), type(lambda: None), type(len), int, float, complex, bool, type(None))
@@ -165,14 +168,17 @@ def of_code(code: CodeType) -> dict[int, list[_Made]]:
     if len(code.co_code) > _LONGEST:
         return found
     around = loops.ranges(code)
-    own = code.co_varnames + code.co_cellvars
+    own, count = code.co_varnames + code.co_cellvars, 0
     for place in range(0, len(code.co_code), 2):
         names = flows.stored(code, place) if bytecode.works(code, place) else []
         inner = [(end - begin, begin, end) for begin, end in around if begin <= place <= end]
         _, begin, end = min(inner, default=(0, 0, len(code.co_code)))
         # what outlives a call of the function may go round in a loop of whoever calls it
         kept = [one for one in names if inner or "." in one or one not in own]
+        if count >= _MOST_OF_CODE:
+            break
         for one in _made(code, place, kept, (begin, end)) if kept else ():
+            count += 1
             for at in range(begin, end + 2, 2) if inner else (one[3],):
                 found.setdefault(at, []).append(one)
     return found

@@ -27,6 +27,10 @@ _WRITERS = 4
 _GLOBAL = {"STORE_NAME", "STORE_GLOBAL"}
 
 _VARIABLES = (bytecode.LOCAL, bytecode.GLOBAL)
+_PUTS = frozenset(
+    "append appendleft extend extendleft insert add put put_nowait push store remember".split()
+)
+"""Methods that put what they are given into what they are of; others may do anything with it."""
 _DROPS = bytes([opcode.opmap["POP_TOP"]])
 
 _names = opcode.opname
@@ -50,9 +54,7 @@ def of_code(code: CodeType, loops: list[_Lines]) -> list[_Lines]:
     given = {place: owner for place in calls for owner in _given(code, place)}
     for place, owner in given.items():
         for begin in _taken(code, place, made, -1):
-            made.setdefault(owner, []).append((place, begin))
-    for writers in made.values():
-        writers.sort()
+            bisect.insort(made.setdefault(owner, []), (place, begin))
     found: dict[_Lines, bool] = {}
     for place in calls:
         end = max([end for start, end in loops if start <= place], default=-1)
@@ -69,11 +71,13 @@ def _is_call(code: CodeType, place: int) -> bool:
 
 
 def _given(code: CodeType, place: int) -> list[str]:
-    """The variable a method of which is called at an offset, where nobody takes its result."""
+    """The variable that something is put into at an offset, as `list.append` does."""
     raw = code.co_code
     behind = bytecode.behind(raw, place + 2, bytecode.NO_OPERATION)
     called = bytecode.called(code, place) if raw[behind : behind + 1] == _DROPS else None
-    if called is None or not called.attributes or called.root[0] not in _VARIABLES:
+    if called is None or called.root[0] not in _VARIABLES:
+        return []
+    if not called.attributes or called.attributes[-1] not in _PUTS:
         return []
     return [bytecode.name(code, (called.root[1], *called.attributes[:-1]))]
 

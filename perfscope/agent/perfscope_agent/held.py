@@ -60,7 +60,7 @@ def seen(
         if array is not None and arrays <= _MOST_ARRAYS:
             values += array.elements
             parts.append(digest(array))
-        elif told is None and (inner in _STRUCTURE or _keeps_all(inner)):
+        elif told is None and (_is_one_of(inner, _STRUCTURE) or _keeps_all(inner)):
             parts.append(id(inner))
         else:
             parts.append(_constant(inner, identity, told))
@@ -82,9 +82,14 @@ def constant_at(path: tuple[object, ...], answer: Any) -> int:
 
 
 def _constant(kind: type, identity: int, told: Any) -> int:
-    if kind in hashed:
-        return told[0] or 1
-    return identity if kind in code_types or kind is type(None) else 0
+    if _is_one_of(kind, hashed):
+        return hash((id(kind), told[0])) or 1
+    return identity if _is_one_of(kind, code_types) or kind is type(None) else 0
+
+
+def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
+    """Whether a type is one of some; `in` would ask the program's metaclass whether it is equal."""
+    return any(kind is one for one in kinds)
 
 
 def _keeps_all(kind: type) -> bool:

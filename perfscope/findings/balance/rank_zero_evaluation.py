@@ -267,7 +267,7 @@ def _instead_of_waiting(results: Results, work: SerialWork, milder: _Milder) -> 
             ),
             f"Have a background thread do what {place} does with files, and train on.",
             (
-                f"Where {place} reads what each rank needs a part of alone, have each read its own "
+                f"Where each rank needs only a part of what {place} reads, have each read its own "
                 f"part{saving(milder.shared_s)}."
             ),
         )

@@ -10,7 +10,7 @@ from perfscope.trace.operations import IS_COLLECTIVE
 def hands_out(results: Results, facts: ImbalanceFacts) -> bool:
     """Whether the overloaded ranks get their work from the only other one, which does none of it.
 
-    Their messages then are with that one alone, and not with each other.
+    Their messages then are with that one alone, from which they receive, and not with each other.
     """
     rest = {rank for rank in facts.ranks if rank not in facts.overloaded}
     top = facts.excess[0] if facts.excess else None
@@ -19,5 +19,7 @@ def hands_out(results: Results, facts: ImbalanceFacts) -> bool:
     ranks = (rank for rank in results.trace.ranks if rank.number in facts.overloaded)
     tables = (rank.operations[~IS_COLLECTIVE[rank.operations["op"]]] for rank in ranks)
     return all(
-        {peer for peer in np.unique(one["peer"]).tolist() if peer >= 0} == rest for one in tables
+        {peer for peer in np.unique(one["peer"]).tolist() if peer >= 0} == rest
+        and bool(one["received"].any())
+        for one in tables
     )

@@ -77,8 +77,8 @@ ONE_LINE = (
 """The same of Python code where samples show a single line, which may be no loop."""
 
 OF_SPARSE = (
-    "Keep a sparse matrix in the format whose parts are asked for, and convert it once: CSR gives "
-    "rows without a search (`matrix.tocsr()`), CSC gives columns."
+    "Select rows of a sparse matrix from CSR, and columns from CSC, converted once before the "
+    "steps (`matrix.tocsr()`): of the other format all entries are searched each time."
 )
 """The same where parts of a sparse matrix are selected, or its format is converted."""
 

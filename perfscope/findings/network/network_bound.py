@@ -75,8 +75,8 @@ MORE_RARELY = (
 )
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 AT_ONCE = (
-    "Each waits for an answer: where none of several needs the answer to another one, exchange "
-    "them as one buffer."
+    "Each sends and receives at once: where none of several needs what another one brings, "
+    "exchange them as one buffer."
 )
 PICKLED = (
     "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "

@@ -11,7 +11,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.own_threads import cpu_wanted
 from perfscope.attribution.preparation import Prepared
-from perfscope.attribution.stack_rules import SYSTEM_CALL
+from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import CPU_WINDOW_NS, FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Activity
@@ -86,7 +86,11 @@ class _Shown:
         in_kernel, activities = np.array(calls, np.bool_), stack_activities(trace)
         resting = np.isin(activities, [ACTIVITIES.index(one) for one in RESTING])
         computed = in_kernel & (activities == ACTIVITIES.index(Activity.NUMERIC))
-        communicating = activities == ACTIVITIES.index(Activity.COMMUNICATION)
+        native = [
+            bool(s) and trace.frames[s[-1]].file in (BUILT_IN, SYSTEM_CALL) for s in trace.stacks
+        ]
+        of_library = activities == ACTIVITIES.index(Activity.COMMUNICATION)
+        communicating = of_library & np.array(native, np.bool_)
         return cls(resting, in_kernel, resting | computed, communicating)
 
 

@@ -13,6 +13,11 @@ values = [str(number) for number in range(1000)]
 """
 
 
+def test_traces_that_the_interpreter_was_told_to_keep_are_noted(job: Callable[..., Job]) -> None:
+    done = job("values = []", variables={**RANK_ZERO, "PYTHONTRACEMALLOC": "5"})
+    assert done.process.metadata["tracemalloc_frames"] == 5
+
+
 @pytest.mark.parametrize(("end", "frames"), [("", 3), ("tracemalloc.stop()", None)])
 def test_traces_that_last_until_the_end_are_noted(
     job: Callable[..., Job], end: str, frames: int | None

@@ -73,7 +73,6 @@ _HOOKS = (
     ("mpi4py.MPI", "mpi4py", "install"),
     ("queue", "input_queues", "install"),
     ("numpy", "blas", "install"),
-    ("tracemalloc", "debug_settings", "of_allocations"),
 )
 """Module to wait for, file of this package, function in it."""
 _FINISHING = (

@@ -8,7 +8,6 @@ from .. import metadata
 from ..kinds import Any
 
 _noted: set[str] = set()
-_tracemalloc: Any = None  # the module, where something has loaded it
 
 
 def of_keras(model: Any) -> None:
@@ -46,16 +45,8 @@ def at_backward() -> None:
     _of_python()
 
 
-def of_allocations(module: Any) -> None:
-    """Keeps the module that may trace allocations, for the end."""
-    global _tracemalloc
-    _tracemalloc = module
-
-
 def finish() -> None:
-    """At exit: whether JAX compiles, and whether allocations are traced until the end."""
-    if _tracemalloc is not None and _tracemalloc.is_tracing():
-        metadata.facts["tracemalloc_frames"] = _tracemalloc.get_traceback_limit()
+    """At exit: whether JAX compiles."""
     disabled = getattr(getattr(sys.modules.get("jax"), "config", None), "jax_disable_jit", None)
     if isinstance(disabled, bool):
         metadata.framework("jax", disable_jit=disabled)
