@@ -203,10 +203,11 @@ def test_what_else_is_looked_at_may_fail_without_a_step_that_is_lost(
     monkeypatch.setattr(torch_batches, "await_next", fails)
     monkeypatch.setattr(torch_gradients, "note_optimizer", fails)
     monkeypatch.setattr(torch_states, "look", fails)
+    optimizer = object()  # of several that are gone at once some would lie in the same place
     for now in (1, 11, 21):
         torch.tell(written.loop.begins_backward, now)
         written.loop.optimizer_start_ns = now + 1
-        torch_optimizers._after_optimizer(object(), (), {})
+        torch_optimizers._after_optimizer(optimizer, (), {})
     written.loop.finish()
     assert len(written.steps) == 3
     assert notes.notes == ["the loop of PyTorch: AttributeError: another version"]
