@@ -381,15 +381,13 @@ def _note_exception() -> None:
 
 def _note_statistics() -> None:
     from . import caches, garbage, stacks
+    from .frameworks import debug_settings
 
     _note_code()
     metadata.facts["caches"] = caches.told()
     metadata.collect_versions()
     metadata.facts["garbage_collector"] = garbage.finish()
-    import _tracemalloc  # a part of the interpreter, also where no program has asked for it
-
-    if _tracemalloc.is_tracing():
-        metadata.facts["tracemalloc_frames"] = _tracemalloc.get_traceback_limit()
+    debug_settings.note_allocations()
     metadata.facts["stack_sampler"] = dict(stacks.statistics)
     steps = sys.modules.get(__package__ + ".steps")
     metadata.facts["step_source"] = steps.source if steps is not None else None

@@ -52,6 +52,14 @@ def finish() -> None:
         metadata.framework("jax", disable_jit=disabled)
 
 
+def note_allocations() -> None:
+    """At exit: whether the interpreter still notes where each of its objects was allocated."""
+    import _tracemalloc  # a part of it, also where no program has asked for that
+
+    if _tracemalloc.is_tracing():
+        metadata.facts["tracemalloc_frames"] = _tracemalloc.get_traceback_limit()
+
+
 def _of_python() -> None:
     """Whether Python calls something at each line: a debugger, a measure of coverage."""
     tracer = sys.gettrace()
