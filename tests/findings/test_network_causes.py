@@ -79,7 +79,7 @@ def test_small_messages_that_wait_for_an_answer_may_need_it() -> None:
         at += 0.2
     finding = judged(builder.ended(at, init_s=1.0, after_s=0.1))["network_bound"]
     assert finding.status.is_fault
-    assert "none of several needs the answer" in finding.actions[0]
+    assert "none of several needs what another one brings" in finding.actions[0]
     assert "send them as one buffer" not in finding.actions[0]
 
 
