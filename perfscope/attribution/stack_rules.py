@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Trace
@@ -99,6 +99,12 @@ _KINDS = {
 def is_user_file(file: str) -> bool:
     """Whether a file is the user's: not of Python, an installed package, or code without a file."""
     return bool(file) and not _LIBRARY_FILE.search(file)
+
+
+def ends_in(trace: Trace, files: Collection[str]) -> Bools:
+    """By stack whether its innermost frame is in one of some files; of no frame it is not."""
+    ends = [bool(stack) and trace.frames[stack[-1]].file in files for stack in trace.stacks]
+    return np.array(ends, np.bool_)
 
 
 def kind_of_id(phase_id: str) -> PhaseKind:

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "perfscope_recorder.h"
+#include "python/python_functions.h"
 #include "state.h"
 
 #define NO_ARGUMENTS 0x04 /* of a method, in Python's stable interface: this and the next one */
@@ -31,13 +32,6 @@ static struct {
     int (*refuse)(void);
     object none;
 } python;
-
-static bool find(void *place, const char *name)
-{
-    if (!*(void **)place && dlsym)
-        *(void **)place = dlsym(RTLD_DEFAULT, name);
-    return *(void **)place;
-}
 
 static object nothing(void)
 {
@@ -116,15 +110,16 @@ static bool find_python(object none)
     if (own != none)
         return false;
     python.none = none;
-    return find(&python.make, "PyCFunction_NewEx") &&
-           find(&python.number, "PyLong_FromUnsignedLongLong") &&
-           find(&python.value, "PyLong_AsUnsignedLongLongMask") && find(&python.error, "PyErr_Occurred") &&
-           find(&python.refuse, "PyErr_BadArgument");
+    return ps_find_by_name(&python.make, "PyCFunction_NewEx") &&
+           ps_find_by_name(&python.number, "PyLong_FromUnsignedLongLong") &&
+           ps_find_by_name(&python.value, "PyLong_AsUnsignedLongLongMask") &&
+           ps_find_by_name(&python.error, "PyErr_Occurred") &&
+           ps_find_by_name(&python.refuse, "PyErr_BadArgument");
 }
 
 PS_EXPORT void *ps_builtin(const char *name, void *none)
 {
-    if (!find(&python.keep, "Py_IncRef"))
+    if (!ps_find_by_name(&python.keep, "Py_IncRef"))
         return NULL;
     for (size_t i = 0; find_python(none) && i < sizeof methods / sizeof *methods; i++)
         if (strcmp(methods[i].name, name) == 0)

@@ -1,8 +1,8 @@
 /* What is asked of Python itself. The names are looked up, as a process need not be one of Python. */
-#include <dlfcn.h>
 #include <string.h>
 
 #include "perfscope_recorder.h"
+#include "python/python_functions.h"
 #include "records/buffer.h"
 #include "records/event.h"
 
@@ -30,12 +30,6 @@ static struct {
 
 enum { CELL_HEADER = 2 * sizeof(void *) }; /* what a variable that functions share holds lies behind it */
 
-static void find(void *function, const char *name)
-{
-    if (!*(void **)function && dlsym)
-        *(void **)function = dlsym(RTLD_DEFAULT, name);
-}
-
 static char *pointer_at(const char *address)
 {
     char *pointer;
@@ -45,12 +39,12 @@ static char *pointer_at(const char *address)
 
 PS_EXPORT void *ps_type_of_variable(const void *frame, uint32_t inner_offset, uint32_t offset, void *none)
 {
-    find(&python.keep, "Py_IncRef");
+    ps_find_by_name(&python.keep, "Py_IncRef");
     if (!python.keep)
         return NULL;
     const char *variables = inner_offset ? pointer_at((const char *)frame + inner_offset) : frame;
     const char *value = variables ? pointer_at(variables + offset) : NULL;
-    find(&python.cell, "PyCell_Type");
+    ps_find_by_name(&python.cell, "PyCell_Type");
     if (value && python.cell && pointer_at(value + sizeof(void *)) == python.cell)
         value = pointer_at(value + CELL_HEADER);
     void *type = value ? pointer_at(value + sizeof(void *)) : none;
@@ -60,10 +54,10 @@ PS_EXPORT void *ps_type_of_variable(const void *frame, uint32_t inner_offset, ui
 
 PS_EXPORT void *ps_call_alone(void *function, void *none)
 {
-    find(&python.keep, "Py_IncRef");
-    find(&python.newest, "PyInterpreterState_Head");
-    find(&python.first, "PyInterpreterState_Main");
-    find(&python.call, "PyObject_CallNoArgs");
+    ps_find_by_name(&python.keep, "Py_IncRef");
+    ps_find_by_name(&python.newest, "PyInterpreterState_Head");
+    ps_find_by_name(&python.first, "PyInterpreterState_Main");
+    ps_find_by_name(&python.call, "PyObject_CallNoArgs");
     if (python.newest && python.first && python.call && python.newest() == python.first())
         return python.call(function);
     if (!python.keep)
@@ -74,8 +68,8 @@ PS_EXPORT void *ps_call_alone(void *function, void *none)
 
 static uint32_t generation_of(void *details)
 {
-    find(&python.item, "PyDict_GetItemString");
-    find(&python.integer, "PyLong_AsLong");
+    ps_find_by_name(&python.item, "PyDict_GetItemString");
+    ps_find_by_name(&python.integer, "PyLong_AsLong");
     void *generation = python.item ? python.item(details, "generation") : NULL;
     return generation && python.integer ? (uint32_t)python.integer(generation) : PS_NO_INDEX;
 }
@@ -92,7 +86,7 @@ static void tell(uint64_t begin_ns, uint64_t end_ns, uint32_t generation)
 
 PS_EXPORT void ps_collector_calls(void *phase, void *details)
 {
-    find(&python.text, "PyUnicode_AsUTF8");
+    ps_find_by_name(&python.text, "PyUnicode_AsUTF8");
     const char *text = python.text ? python.text(phase) : NULL;
     uint64_t now = ps_now(), begin = collections.begin_ns;
     collections.begin_ns = text && strcmp(text, "start") == 0 ? now : 0;

@@ -55,6 +55,13 @@ static bool find(void *function, const char *name)
     return true;
 }
 
+bool ps_find_by_name(void *place, const char *name)
+{
+    if (!*(void **)place && dlsym)
+        *(void **)place = dlsym(RTLD_DEFAULT, name);
+    return *(void **)place != NULL;
+}
+
 bool ps_find_python(ps_python_functions *python, const void *none, bool has_one_holder, bool may_collect)
 {
     if (!dlsym || dlsym(RTLD_DEFAULT, "_Py_NoneStruct") != none)

@@ -26,4 +26,7 @@ typedef struct {
 /* Finds all of them in the Python that `none` belongs to; false where one is missing. */
 bool ps_find_python(ps_python_functions *python, const void *none, bool has_one_holder, bool may_collect);
 
+/* Puts what the process has under a name where nothing is yet, whichever library it is of; false where there is nothing. */
+bool ps_find_by_name(void *place, const char *name);
+
 #endif

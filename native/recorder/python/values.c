@@ -1,7 +1,6 @@
 /* What Python values tell of themselves, and how much they hold. The caller keeps the interpreter's lock. */
 #include "python/values.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -9,35 +8,39 @@
 
 ps_value_functions ps_values;
 
-static bool find(void *function, const char *name)
-{
-    void *found = dlsym(RTLD_DEFAULT, name);
-    *(void **)function = found;
-    return found != NULL;
-}
-
 static bool find_functions(ps_value_functions *python)
 {
-    return find(&python->keep, "Py_IncRef") && find(&python->drop, "Py_DecRef") && find(&python->list, "PyList_New") &&
-           find(&python->frame, "PyThreadState_GetFrame") && find(&python->back, "PyFrame_GetBack") &&
-           find(&python->code, "PyFrame_GetCode") && find(&python->item, "PyObject_GetAttrString") &&
-           find(&python->attribute, "PyObject_GenericGetAttr") && find(&python->of_type, "_PyType_Lookup") &&
-           find(&python->in_dict, "PyDict_GetItem") && find(&python->in_cell, "PyCell_Get") &&
-           find(&python->build, "Py_BuildValue") && find(&python->call, "PyObject_CallFunctionObjArgs") &&
-           find(&python->in_tuple, "PyTuple_GetItem") && find(&python->in_list, "PyList_GetItem") &&
-           find(&python->tuple_size, "PyTuple_Size") && find(&python->list_size, "PyList_Size") &&
-           find(&python->dict_size, "PyDict_Size") && find(&python->next_in_dict, "PyDict_Next") &&
-           find(&python->append, "PyList_Append") && find(&python->is_subtype, "PyType_IsSubtype") &&
-           find(&python->collector_off, "PyGC_Disable") && find(&python->collector_on, "PyGC_Enable") &&
-           find(&python->integer, "PyLong_AsLong") && find(&python->clear_error, "PyErr_Clear");
+    return ps_find_by_name(&python->keep, "Py_IncRef") && ps_find_by_name(&python->drop, "Py_DecRef") &&
+           ps_find_by_name(&python->list, "PyList_New") &&
+           ps_find_by_name(&python->frame, "PyThreadState_GetFrame") &&
+           ps_find_by_name(&python->back, "PyFrame_GetBack") && ps_find_by_name(&python->code, "PyFrame_GetCode") &&
+           ps_find_by_name(&python->item, "PyObject_GetAttrString") &&
+           ps_find_by_name(&python->attribute, "PyObject_GenericGetAttr") &&
+           ps_find_by_name(&python->of_type, "_PyType_Lookup") &&
+           ps_find_by_name(&python->in_dict, "PyDict_GetItem") && ps_find_by_name(&python->in_cell, "PyCell_Get") &&
+           ps_find_by_name(&python->build, "Py_BuildValue") &&
+           ps_find_by_name(&python->call, "PyObject_CallFunctionObjArgs") &&
+           ps_find_by_name(&python->in_tuple, "PyTuple_GetItem") &&
+           ps_find_by_name(&python->in_list, "PyList_GetItem") &&
+           ps_find_by_name(&python->tuple_size, "PyTuple_Size") &&
+           ps_find_by_name(&python->list_size, "PyList_Size") &&
+           ps_find_by_name(&python->dict_size, "PyDict_Size") &&
+           ps_find_by_name(&python->next_in_dict, "PyDict_Next") &&
+           ps_find_by_name(&python->append, "PyList_Append") &&
+           ps_find_by_name(&python->is_subtype, "PyType_IsSubtype") &&
+           ps_find_by_name(&python->collector_off, "PyGC_Disable") &&
+           ps_find_by_name(&python->collector_on, "PyGC_Enable") &&
+           ps_find_by_name(&python->integer, "PyLong_AsLong") &&
+           ps_find_by_name(&python->clear_error, "PyErr_Clear");
 }
 
 static bool find_types(ps_value_functions *python)
 {
-    return find(&python->none, "_Py_NoneStruct") && find(&python->member, "PyMemberDescr_Type") &&
-           find(&python->cell, "PyCell_Type") && find(&python->dict, "PyDict_Type") &&
-           find(&python->number, "PyLong_Type") && find(&python->list_type, "PyList_Type") &&
-           find(&python->tuple_type, "PyTuple_Type") && find(&python->type, "PyType_Type");
+    return ps_find_by_name(&python->none, "_Py_NoneStruct") &&
+           ps_find_by_name(&python->member, "PyMemberDescr_Type") && ps_find_by_name(&python->cell, "PyCell_Type") &&
+           ps_find_by_name(&python->dict, "PyDict_Type") && ps_find_by_name(&python->number, "PyLong_Type") &&
+           ps_find_by_name(&python->list_type, "PyList_Type") &&
+           ps_find_by_name(&python->tuple_type, "PyTuple_Type") && ps_find_by_name(&python->type, "PyType_Type");
 }
 
 void ps_find_value_functions(void)

@@ -170,13 +170,13 @@ def of_code(code: CodeType) -> dict[int, list[_Made]]:
     around = loops.ranges(code)
     own, count = code.co_varnames + code.co_cellvars, 0
     for place in range(0, len(code.co_code), 2):
+        if count >= _MOST_OF_CODE:
+            break
         names = flows.stored(code, place) if bytecode.works(code, place) else []
         inner = [(end - begin, begin, end) for begin, end in around if begin <= place <= end]
         _, begin, end = min(inner, default=(0, 0, len(code.co_code)))
         # what outlives a call of the function may go round in a loop of whoever calls it
         kept = [one for one in names if inner or "." in one or one not in own]
-        if count >= _MOST_OF_CODE:
-            break
         for one in _made(code, place, kept, (begin, end)) if kept else ():
             count += 1
             for at in range(begin, end + 2, 2) if inner else (one[3],):

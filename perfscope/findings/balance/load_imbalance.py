@@ -38,12 +38,13 @@ def judge(run: Facts) -> Outcome:
     if found.status is Status.PASS or found.facts.pattern is not Pattern.CONSTANT:
         uneven = _uneven_input(results, replay) if found.status is Status.PASS else None
         return uneven or _passed(results, found)
+    is_dealt = hands_out(results, found.facts)
     return found.finding(
         results,
-        title=_title(results, found.facts),
+        title=_title(found.facts, is_dealt=is_dealt),
         summary=_summary(found),
         evidence=_evidence(found.facts),
-        actions=_actions(results, found),
+        actions=_actions(results, found, is_dealt=is_dealt),
     )
 
 
@@ -102,9 +103,9 @@ def _nothing_or(results: Results, seconds: float) -> str:
     return wording.saving(results, seconds) if seconds > 0 else "nothing"
 
 
-def _title(results: Results, facts: ImbalanceFacts) -> str:
+def _title(facts: ImbalanceFacts, *, is_dealt: bool) -> str:
     who, once = wording.ranks(facts.overloaded), " once" if facts.is_single else ""
-    if hands_out(results, facts):
+    if is_dealt:
         return capitalized(f"{others(facts)} hands out the work of {who}{place(facts)}, and waits")
     if facts.is_shifting:
         return f"Work{place(facts)} shifts to {who} during the run while {waiting(facts)}"
@@ -167,7 +168,7 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
+def _actions(results: Results, found: Judgment, *, is_dealt: bool) -> tuple[str, ...]:
     facts = found.facts
     if facts.equal_samples is False:
         return ("Distribute the samples evenly: the ranks get different numbers of them.",)
@@ -184,7 +185,7 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
         told = spends_more(facts, facts.excess[0].seconds)
         split = f"{SPLIT.format(place(facts))}: {told}, at lines that only it runs."
         return (f"{split}{why_differs(found)}",)
-    if hands_out(results, facts):
+    if is_dealt:
         dealer, who = others(facts), wording.ranks(facts.overloaded)
         spare = f"Have {dealer} do a part of the work as well, or give its CPU to another rank"
         return (f"{spare}: it only hands out what {who} do{place(facts)}.{why_differs(found)}",)

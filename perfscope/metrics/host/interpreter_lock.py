@@ -11,7 +11,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.own_threads import cpu_wanted
 from perfscope.attribution.preparation import Prepared
-from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
+from perfscope.attribution.stack_rules import NATIVE_FILES, SYSTEM_CALL, ends_in
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import CPU_WINDOW_NS, FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Activity
@@ -82,15 +82,11 @@ class _Shown:
 
     @classmethod
     def of(cls, trace: Trace) -> _Shown:
-        calls = [bool(s) and trace.frames[s[-1]].file == SYSTEM_CALL for s in trace.stacks]
-        in_kernel, activities = np.array(calls, np.bool_), stack_activities(trace)
+        in_kernel, activities = ends_in(trace, {SYSTEM_CALL}), stack_activities(trace)
         resting = np.isin(activities, [ACTIVITIES.index(one) for one in RESTING])
         computed = in_kernel & (activities == ACTIVITIES.index(Activity.NUMERIC))
-        native = [
-            bool(s) and trace.frames[s[-1]].file in (BUILT_IN, SYSTEM_CALL) for s in trace.stacks
-        ]
         of_library = activities == ACTIVITIES.index(Activity.COMMUNICATION)
-        communicating = of_library & np.array(native, np.bool_)
+        communicating = of_library & ends_in(trace, NATIVE_FILES)
         return cls(resting, in_kernel, resting | computed, communicating)
 
 

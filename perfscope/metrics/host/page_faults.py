@@ -10,7 +10,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
-from perfscope.attribution.stack_rules import SYSTEM_CALL
+from perfscope.attribution.stack_rules import SYSTEM_CALL, ends_in
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN, SURE
 from perfscope.matching.intervals import distinct
@@ -204,8 +204,7 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
 
 def _runs_on_files(trace: Trace) -> Bools:
     """By stack whether a thread had files read or written and did not wait for that."""
-    waits = [bool(stack) and trace.frames[stack[-1]].file == SYSTEM_CALL for stack in trace.stacks]
-    return is_one_of(stack_activities(trace), WRITES) & ~np.array(waits, np.bool_)
+    return is_one_of(stack_activities(trace), WRITES) & ~ends_in(trace, {SYSTEM_CALL})
 
 
 def _worked_s(timeline: Timeline, focus: Focus, times: Times) -> Floats:
