@@ -1,6 +1,7 @@
 """All metric results of a run: what findings and the result document are made from."""
 
 from dataclasses import field
+from functools import cached_property
 
 from perfscope.arrays import Ints
 from perfscope.attribution.focus import Focus
@@ -38,6 +39,7 @@ from perfscope.schema.whole_run import WholeRun
 from perfscope.standstill.found import Standstill
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
+from perfscope.trace.metadata import noted_libraries
 from perfscope.trace.model import Trace
 
 
@@ -119,6 +121,11 @@ class Results:
     """Of a run of which only some steps were kept in detail."""
     stacks: Stacks | NoStacks = NO_STACKS
     """By py-spy (`--stacks`)."""
+
+    @cached_property
+    def libraries(self) -> frozenset[str]:
+        """What some rank had loaded of the frameworks and libraries that the agent knows."""
+        return frozenset().union(*(noted_libraries(rank.metadata) for rank in self.trace.ranks))
 
     @property
     def window_s(self) -> float:

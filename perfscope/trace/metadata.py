@@ -19,6 +19,13 @@ def noted_framework(metadata: Mapping[str, Any], name: str) -> Mapping[str, Any]
     return facts if isinstance(facts, Mapping) else {}
 
 
+def noted_libraries(metadata: Mapping[str, Any]) -> set[str]:
+    """What a rank had loaded of the frameworks and libraries that the agent knows, by name."""
+    versions = metadata.get("versions")
+    found = set(map(str, versions)) if isinstance(versions, Mapping) else set()
+    return found | set(noted_frameworks(metadata))
+
+
 def noted_environment(metadata: Mapping[str, Any]) -> Mapping[str, str]:
     """The environment variables of a rank's metadata by name; empty where none were noted."""
     found = metadata.get("environment")

@@ -1,5 +1,6 @@
 """Loader processes, progress threads and communication threads on the CPUs of the training."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from perfscope.findings.core import thresholds, wording
@@ -60,8 +61,9 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     threads = {rank.rank: rank for rank in results.resources.threads}
     length_s = results.focus.length_ns * 1e-9
+    started_s = _cpu_s_of_started_ranks(results.trace.ranks)
     helpers = [
-        _helpers(rank, threads[rank.number], length_s, _ranks_cpu_s(rank, results.trace.ranks))
+        _helpers(rank, threads[rank.number], length_s, started_s[rank.host, rank.pid])
         for rank in results.trace.ranks
         if rank.number in threads
     ]
@@ -82,15 +84,14 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _ranks_cpu_s(rank: Rank, ranks: Sequence[Rank]) -> float:
-    """CPU time of the processes that a rank started and that are ranks: they train themselves."""
-    started = (
-        one
-        for one in ranks
-        if (one.host, one.metadata.get("parent_pid")) == (rank.host, rank.pid)
-        and len(one.process_samples)
-    )
-    return sum(float(one.process_samples["cpu_ns"].max()) * NS for one in started)
+def _cpu_s_of_started_ranks(ranks: Sequence[Rank]) -> dict[tuple[str, int], float]:
+    """CPU time, by host and process, of what that process started and that are ranks themselves."""
+    started: dict[tuple[str, int], float] = defaultdict(float)
+    for rank in ranks:
+        parent = rank.metadata.get("parent_pid")
+        if isinstance(parent, int) and len(rank.process_samples):
+            started[rank.host, parent] += float(rank.process_samples["cpu_ns"].max()) * NS
+    return started
 
 
 def _helpers(rank: Rank, threads: ThreadsOfRank, length_s: float, ranks_cpu_s: float) -> _Helpers:

@@ -111,16 +111,12 @@ def how_to_watch(results: Results) -> str:
 
 def is_of_tensorflow(results: Results) -> bool:
     """Whether the job computes with TensorFlow, and not with PyTorch."""
-    versions = [rank.metadata.get("versions") for rank in results.trace.ranks]
-    names = {name for told in versions if isinstance(told, Mapping) for name in told}
-    return "tensorflow" in names and "torch" not in names
+    return "tensorflow" in results.libraries and "torch" not in results.libraries
 
 
 def is_of_torch(results: Results) -> bool:
     """Whether the job computes with PyTorch: only then its functions are any advice."""
-    versions = [rank.metadata.get("versions") for rank in results.trace.ranks]
-    loaded = any("torch" in told for told in versions if isinstance(told, Mapping))
-    return loaded or any("torch" in frameworks(rank.metadata) for rank in results.trace.ranks)
+    return "torch" in results.libraries
 
 
 def not_watched(results: Results) -> Quiet:

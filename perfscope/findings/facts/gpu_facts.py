@@ -61,9 +61,4 @@ def ranks_of(uses: tuple[GpuUse, ...] | list[GpuUse]) -> tuple[int, ...]:
 
 def loaded_frameworks(results: Results) -> list[str]:
     """Frameworks for GPUs that a rank had loaded, as people call them."""
-    found = []
-    for rank in results.trace.ranks:
-        versions = rank.metadata.get("versions")
-        names = versions if isinstance(versions, dict) else {}
-        found += [text for name, text in FRAMEWORKS.items() if name in names]
-    return list(dict.fromkeys(found))
+    return [text for name, text in FRAMEWORKS.items() if name in results.libraries]

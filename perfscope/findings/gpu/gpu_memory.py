@@ -3,7 +3,7 @@
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured
-from perfscope.findings.facts.device_facts import frameworks, is_of_torch, torch_devices, variable
+from perfscope.findings.facts.device_facts import is_of_torch, torch_devices, variable
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.gpu_facts import MOST_GPUS, has_gpus, named, not_sampled
 from perfscope.foreign import mentions
@@ -93,12 +93,7 @@ def _left(use: GpuUse) -> float:
 
 def _takes_all(results: Results) -> str:
     """Why memory in use says nothing: some frameworks take all of it at once; "" else."""
-    names: set[str] = set()
-    for rank in results.trace.ranks:
-        versions = rank.metadata.get("versions")
-        names |= set(frameworks(rank.metadata)) | set(
-            versions if isinstance(versions, dict) else ()
-        )
+    names = results.libraries
     grows = (variable(results, "TF_FORCE_GPU_ALLOW_GROWTH") or "").lower() == "true"
     if "tensorflow" in names and "torch" not in names and not grows:
         return (
