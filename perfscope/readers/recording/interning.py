@@ -146,13 +146,14 @@ class Interning:
     def _communicator(
         self, definition: CommunicatorDefinition, rank: int, indices: dict[int, int]
     ) -> int | None:
-        members = definition.members
+        members, known = definition.members, self._by_identity.get(definition.identity)
+        if known == 0 and members is self.communicators[0].members and 0 <= rank < self._world_size:
+            return 0  # the world, whose members are held once: of n ranks n are not asked for n
         if max(members) >= self._world_size or rank not in members:
             self.notes.append(
                 f"Rank {rank}: a communicator with members outside the world was ignored."
             )
             return None
-        known = self._by_identity.get(definition.identity)
         if known is not None:
             if self.communicators[known].members == members:
                 return known
