@@ -73,7 +73,7 @@ bench-recorder: environments ## what recording costs: per call, phase and sample
 
 .PHONY: bench-suites
 bench-suites: environments ## test suites of MPI, recorded and unrecorded, an hour or more; writes docs/mpi-calls.md
-	@$(BIN)/python -m benchmarks.suites --document docs/mpi-calls.md
+	@$(BIN)/python -m benchmarks.mpi_suites --document docs/mpi-calls.md
 
 .PHONY: bench-compare
 bench-compare: environments ## how often compare and history are right on simulated runs, some minutes

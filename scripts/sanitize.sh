@@ -61,12 +61,12 @@ probe() {
 probe kineto "$place/small.json"
 probe kineto-damaged "$place/small.json"
 "$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 10
-for file in tests/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
+for file in tests/native/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
   [ ! -f "$file" ] || probe horovod "$file"
 done
-probe horovod-damaged tests/core/inputs/small_timeline.json
-probe paraver tests/core/inputs/small.prv
-probe paraver-damaged tests/core/inputs/small.prv
+probe horovod-damaged tests/native/core/inputs/small_timeline.json
+probe paraver tests/native/core/inputs/small.prv
+probe paraver-damaged tests/native/core/inputs/small.prv
 "$python" -m tests.support.write_messages "$place"
 for format in xplane perfetto rocprof inspector; do
   probe "$format" "$place/$format"

@@ -5,8 +5,8 @@
 #include "probe_matching.h"
 #include "probe_otf2.h"
 #include "probe_text.h"
-#include "sinks/device.h"
-#include "sources/kineto.h"
+#include "reducers/device.h"
+#include "decoders/kineto.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -8,8 +8,8 @@
 #include "probe_replay.h"
 #include "probe_rows.h"
 #include "probe_text.h"
-#include "sinks/device.h"
-#include "sources/kineto.h"
+#include "reducers/device.h"
+#include "decoders/kineto.h"
 
 #include <algorithm>
 #include <cstdio>

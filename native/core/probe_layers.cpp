@@ -1,9 +1,9 @@
 #include "probe_layers.h"
 
-#include "sinks/free_time.h"
-#include "sinks/rank_timeline.h"
-#include "sinks/timeline_sums.h"
-#include "sinks/work_pieces.h"
+#include "reducers/free_time.h"
+#include "reducers/rank_timeline.h"
+#include "reducers/timeline_sums.h"
+#include "reducers/work_pieces.h"
 
 #include <cstdio>
 #include <random>

@@ -1,7 +1,7 @@
 #include "probe_otf2.h"
 
-#include "sources/otf2_columns.h"
-#include "sources/otf2_reduce.h"
+#include "decoders/otf2_columns.h"
+#include "decoders/otf2_reduce.h"
 
 #include <cstdio>
 #include <cstring>

@@ -1,9 +1,9 @@
 // Decoders of protocol buffers, fed as the text decoders are, for sanitizers and fuzzers.
 #pragma once
 
-#include "sources/made_events.h"
-#include "sources/perfetto.h"
-#include "sources/xplane.h"
+#include "decoders/made_events.h"
+#include "decoders/perfetto.h"
+#include "decoders/xplane.h"
 
 #include <cstring>
 #include <string>

@@ -4,7 +4,7 @@
 #include "replay/delay_cost.h"
 #include "replay/leveling.h"
 #include "replay/times.h"
-#include "sinks/like_rows.h"
+#include "reducers/like_rows.h"
 
 #include <algorithm>
 #include <cmath>

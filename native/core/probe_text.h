@@ -4,11 +4,11 @@
 #include "error.h"
 #include "input.h"
 #include "probe_protobuf.h"
-#include "sources/horovod_timeline.h"
-#include "sources/inspector.h"
-#include "sources/paraver.h"
-#include "sources/recorded_calls.h"
-#include "sources/rocprof_json.h"
+#include "decoders/horovod_timeline.h"
+#include "decoders/inspector.h"
+#include "decoders/paraver.h"
+#include "decoders/recorded_calls.h"
+#include "decoders/rocprof_json.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -162,7 +162,7 @@ def analyze(  # noqa: PLR0913 - one argument an option
 def _reading_on(scheduler: str | None) -> AbstractContextManager[None]:
     if scheduler is None:
         return nullcontext()
-    from perfscope.cluster.scheduler import reading_on
+    from perfscope.dask.scheduler import reading_on
 
     return reading_on(scheduler)
 

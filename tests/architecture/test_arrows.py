@@ -63,7 +63,7 @@ ARROWS = {
     "report": {"schema"},
     "report.studies": {"report", "schema"},
     "doctor": {"record"},
-    "cluster": {"readers"},
+    "dask": {"readers"},
     "integrations": {"schema"},
     "redaction": {"attribution", "readers"},
     "watch": {"attribution", "metrics", "readers", "report", "schema", "standstill", "trace"},

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.suites import mpi4py_suite
-from benchmarks.suites.__main__ import parts, table
-from benchmarks.suites.outcomes import HUNG, Ending, Place, compare, differences
-from benchmarks.suites.programs import printed
+from benchmarks.mpi_suites import mpi4py_suite
+from benchmarks.mpi_suites.__main__ import parts, table
+from benchmarks.mpi_suites.outcomes import HUNG, Ending, Place, compare, differences
+from benchmarks.mpi_suites.programs import printed
 from tests.support import environments
 from tests.support.requirements import missing
 

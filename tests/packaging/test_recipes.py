@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from perfscope.cluster import scheduler
+from perfscope.dask import scheduler
 from tests.support.environments import REPOSITORY
 
 tomllib = pytest.importorskip("tomllib", reason="it came with Python 3.11")

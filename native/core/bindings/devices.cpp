@@ -1,6 +1,6 @@
 // Reductions of the trace model's device table.
 #include "bindings.h"
-#include "sinks/device.h"
+#include "reducers/device.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>

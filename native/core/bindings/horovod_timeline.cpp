@@ -1,7 +1,7 @@
 // HorovodTimeline: fed with the bytes of a file, it gives tables.
 #include "arrays.h"
 #include "bindings.h"
-#include "sources/horovod_timeline.h"
+#include "decoders/horovod_timeline.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -1,8 +1,8 @@
 // RocprofJson and InspectorLog: records of JSON files as columns.
 #include "arrays.h"
 #include "bindings.h"
-#include "sources/inspector.h"
-#include "sources/rocprof_json.h"
+#include "decoders/inspector.h"
+#include "decoders/rocprof_json.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

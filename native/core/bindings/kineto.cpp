@@ -1,8 +1,8 @@
 // KinetoFile as a Python class: fed in blocks or reading by itself, then its tables.
 #include "bindings.h"
 #include "arrays.h"
-#include "sources/kineto.h"
-#include "sources/kineto_words.h"
+#include "decoders/kineto.h"
+#include "decoders/kineto_words.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>

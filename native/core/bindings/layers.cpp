@@ -2,10 +2,10 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "small_codes.h"
-#include "sinks/free_time.h"
-#include "sinks/rank_timeline.h"
-#include "sinks/timeline_sums.h"
-#include "sinks/work_pieces.h"
+#include "reducers/free_time.h"
+#include "reducers/rank_timeline.h"
+#include "reducers/timeline_sums.h"
+#include "reducers/work_pieces.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>

@@ -1,6 +1,6 @@
 // OTF2 archives: Otf2Archive in Python.
-#include "../sources/otf2_columns.h"
-#include "../sources/otf2_reduce.h"
+#include "../decoders/otf2_columns.h"
+#include "../decoders/otf2_reduce.h"
 #include "arrays.h"
 #include "bindings.h"
 

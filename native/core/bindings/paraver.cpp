@@ -1,7 +1,7 @@
 // ParaverTrace: fed with the bytes of a .prv file, it gives tables and sums.
 #include "arrays.h"
 #include "bindings.h"
-#include "sources/paraver.h"
+#include "decoders/paraver.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>

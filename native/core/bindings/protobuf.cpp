@@ -1,9 +1,9 @@
 // XPlaneFile and PerfettoTrace: messages of protocol buffers as columns and as events of Kineto's profiles.
 #include "arrays.h"
 #include "bindings.h"
-#include "sources/made_events.h"
-#include "sources/perfetto.h"
-#include "sources/xplane.h"
+#include "decoders/made_events.h"
+#include "decoders/perfetto.h"
+#include "decoders/xplane.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,7 +1,7 @@
 // RecordedCalls: the calls and completions in the records of a process.
 #include "arrays.h"
 #include "bindings.h"
-#include "sources/recorded_calls.h"
+#include "decoders/recorded_calls.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>

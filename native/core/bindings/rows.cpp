@@ -1,11 +1,11 @@
 // The layouts of packed rows, for the test that compares them with the trace model.
 #include "bindings.h"
 #include "rows.h"
-#include "sources/inspector.h"
-#include "sources/made_events.h"
-#include "sources/recorded_calls.h"
-#include "sources/rocprof_json.h"
-#include "sources/xplane.h"
+#include "decoders/inspector.h"
+#include "decoders/made_events.h"
+#include "decoders/recorded_calls.h"
+#include "decoders/rocprof_json.h"
+#include "decoders/xplane.h"
 
 #include <cstddef>
 #include <nanobind/stl/map.h>

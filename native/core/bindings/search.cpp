@@ -3,7 +3,7 @@
 
 #include "arrays.h"
 #include "bindings.h"
-#include "sinks/like_rows.h"
+#include "reducers/like_rows.h"
 
 namespace nb = nanobind;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "arrays.h"
-#include "sinks/small_codes.h"
+#include "reducers/small_codes.h"
 
 #include <nanobind/stl/variant.h>
 #include <variant>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "replay/window.h"
-#include "sinks/small_codes.h"
+#include "reducers/small_codes.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,0 +1,29 @@
+// Time of a rank's main location between its calls, in pieces that are alike.
+#pragma once
+
+#include "reducers/layers.h"
+
+namespace perfscope {
+
+// Pieces [starts[i], ends[i]) in order. They have the same number where they are between the same operations (of equal
+// communicators and bytes), in the same marked phase and of similar length; numbers follow these in order.
+struct FreeTime {
+    std::vector<int64_t> starts, ends;
+    std::vector<int32_t> kinds;
+    std::vector<uint8_t> in_phase;
+};
+
+// The calls of a rank on all its threads, column by column.
+struct CallsOfRank {
+    size_t count;
+    const int64_t *enter, *leave;
+    const uint16_t *op;
+    const uint32_t *tid;
+    const int32_t *comm;
+    const int64_t *sent, *received;
+};
+
+// Pieces are cut where the layer of marked phases changes.
+FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases);
+
+} // namespace perfscope
