@@ -27,8 +27,8 @@ AGENT = agent_directory()
 RANK_ZERO = {"PMI_RANK": "0", "PMI_SIZE": "1"}
 NONE = 0xFFFFFFFF
 LOOKS = """
-from perfscope_agent import stacks as _stacks
-looks = _stacks.statistics
+from perfscope_agent import pace as _pace, stacks as _stacks
+_pace._SHARE, _pace._TOGETHER_S, looks = 0.5, 0.1, _stacks.statistics  # none is put off
 def after(count):  # until looks["samples"] is that, so many more looks will have come
     return looks["samples"] + _stacks.sampler._pace.together() + count
 """

@@ -112,7 +112,7 @@ def test_what_a_closure_keeps_goes_by_its_own_name() -> None:
 LENGTHS = """
 import collections, time
 from perfscope_agent import operands, pace
-pace.Budget.SHARE = 0.5
+pace._SHARE = pace.Budget.SHARE = 0.5
 class Pieces(list):
     def __iter__(self):
         raise RuntimeError

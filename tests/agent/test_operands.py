@@ -19,7 +19,7 @@ COMMON = """
 import threading, time
 import numpy as np
 from perfscope_agent import operands, pace
-pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
+pace._SHARE = pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 rng = np.random.default_rng(1)
 def looks_at(function):  # at each place of it that was looked at, and at its results
     sites = list(operands.looker._sites.values()) if operands.looker else []

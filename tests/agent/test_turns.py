@@ -119,7 +119,7 @@ def test_a_failure_is_noted_and_ends_the_looks(monkeypatch: pytest.MonkeyPatch) 
 COUNTS = """
 import time
 from perfscope_agent import pace, turns
-pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
+pace._SHARE = pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 def looks():
     return [len(one.values) for one in turns.looker._seen.values()] if turns.looker else []
 def inside():
