@@ -140,7 +140,7 @@ def test_sampler_waits_while_c_code_holds_the_interpreter(job: Callable[..., Job
 
 def test_what_delays_looks_counts_for_each_of_them(job: Callable[..., Job]) -> None:
     """Half of the time is spent in C code that lets nobody look, half in code that does."""
-    text = """
+    text = f"""{LOOKS}
 import ctypes, time
 hold = ctypes.PyDLL(None).usleep
 time.sleep(0.3)
@@ -184,7 +184,7 @@ def test_a_call_that_holds_the_lock_and_then_gives_it_away_is_seen_in_both_parts
     job: Callable[..., Job],
 ) -> None:
     """One that converts and then transfers, as those of mpi4py do."""
-    text = """
+    text = f"""{LOOKS}
 import ctypes, itertools, time
 hold, let = ctypes.PyDLL(None).usleep, ctypes.CDLL(None).usleep
 time.sleep(0.3)
@@ -208,11 +208,11 @@ def test_what_is_shorter_than_the_time_between_looks_is_seen_where_it_was_due(
     job: Callable[..., Job],
 ) -> None:
     """Not where code that has kept the lock gives it away, and lets others look."""
-    text = """
+    text = f"""{LOOKS}
 import ctypes, itertools, time
 hold, let = ctypes.PyDLL(None).usleep, ctypes.CDLL(None).usleep
 time.sleep(0.3)
-for _ in range(240):
+for _ in range(120):
     clock = itertools.islice(iter(time.monotonic_ns, 0), 1)  # read by C code, as all of this
     both = itertools.chain(map(hold, [20000]), clock, map(let, [20000]))
     begin_ns = time.monotonic_ns()

@@ -126,10 +126,8 @@ def test_recording_changes_no_result(
 
 def test_autograph_converts_below_a_recorded_call(tmp_path: Path) -> None:
     program = command(str(REPOSITORY / "tests" / "programs" / "horovod_compression.py"))
-    plain = run_plain(program, cwd=tmp_path, timeout_s=TIMEOUT_S)
     done = recording.record(program, cwd=tmp_path, output=tmp_path / "trace", timeout_s=TIMEOUT_S)
-    assert sorted(plain.stdout.splitlines()) == ["0 [2.0, 1.0]", "1 [2.0, 1.0]"]
-    assert sorted(done.stdout.splitlines()) == sorted(plain.stdout.splitlines())
+    assert sorted(done.stdout.splitlines()) == ["0 [2.0, 1.0]", "1 [2.0, 1.0]"]
     assert done.exit_code == 0
 
 

@@ -181,9 +181,10 @@ def test_profiler_window_leaves_one_trace_a_rank(accumulating: Outcome) -> None:
 
 
 def test_compiled_model_is_undisturbed(tmp_path: Path) -> None:
-    arguments = ("--steps", "12", "--slow-ms", "20", "--compile", "aot_eager")
-    plain = run_ddp(tmp_path / "plain", *arguments, recorded=False)
-    recorded = run_ddp(tmp_path / "recorded", *arguments)
+    """Started by mpirun: torchrun would load PyTorch once more for itself."""
+    arguments = ("--steps", "12", "--slow-ms", "20", "--compile", "aot_eager", "--workers", "0")
+    plain = run_ddp(tmp_path / "plain", *arguments, start="mpirun", recorded=False)
+    recorded = run_ddp(tmp_path / "recorded", *arguments, start="mpirun")
     assert recorded.result == plain.result
     assert recorded.compiled == plain.compiled
     assert len(plain.compiled) == 2

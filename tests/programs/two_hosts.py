@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-WORK_S = 0.02
-LATE_S = 0.03
+WORK_S = 0.01
+LATE_S = 0.015
 
 
 def main() -> None:

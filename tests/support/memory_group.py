@@ -1,9 +1,12 @@
 """A control group whose memory is short: the kernel ends whoever takes more in it."""
 
 import contextlib
+import errno
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.support.waiting import wait_for
 
 ROOT = Path("/sys/fs/cgroup")
 LIMITS = {ROOT / "memory": "memory.limit_in_bytes", ROOT: "memory.max"}
@@ -30,7 +33,18 @@ def short_of_memory() -> Iterator[Path]:
         (group / limit).write_text(str(LIMIT_BYTES), encoding="ascii")
         yield group
     finally:
+        wait_for("a group that is empty", lambda: _taken_away(group))
+
+
+def _taken_away(group: Path) -> bool:
+    """Whether it could be; who was killed there is in it for a moment yet."""
+    try:
         group.rmdir()
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True
 
 
 def kills(group: Path) -> int:

@@ -133,8 +133,8 @@ class Count(keras.callbacks.Callback):
     batches = 0
     def on_train_batch_end(self, batch, logs=None):
         self.batches += 1
+model = made()
 def fitted(callbacks):
-    model = made()
     return [model.fit(*ones, batch_size=4, verbose=0, callbacks=callbacks).epoch for _ in range(3)]
 def of(container):
     epochs = fitted(container)
@@ -150,7 +150,7 @@ class Incomparable(Count):
     def __eq__(self, other):
         raise RuntimeError("not compared")
 def of_list(kind):
-    model, count = made(), kind()
+    count = kind()
     held = keras.callbacks.CallbackList([count], model=model, add_history=True, epochs=1)
     for turn in range(3):
         model.fit(*ones, batch_size=4, verbose=2, callbacks=held)

@@ -9,6 +9,7 @@ from tests.support import environments
 
 TABLE = """
 import os, sys, torch
+import torch._dynamo  # an optimizer loads it with its first step
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
