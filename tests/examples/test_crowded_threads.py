@@ -1,18 +1,16 @@
 """2 ranks x 8 OpenMP threads on 2 CPUs: the pool is named, and what is advised is really faster."""
 
-import json
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.examples.trainer_run import finding
 from tests.support.environments import REPOSITORY, Mpi
-from tests.support.recording import Recorder, analyze, perfscope_command
+from tests.support.recording import Recorder, analysis_of, perfscope_command
 from tests.support.requirements import require_tool
 
 pytestmark = pytest.mark.long
@@ -32,21 +30,12 @@ def command(mpich: Mpi, tmp_path: Path) -> list[str]:
     return [str(require_tool("taskset")), "-c", two, *map(str, mpich.command(2)), *program]
 
 
-def judged(recording: Path) -> dict[str, Any]:
-    """analysis.json of a recording."""
-    done = analyze(recording)
-    assert done.returncode == 0, done.stderr
-    document = json.loads((recording / "analysis.json").read_text(encoding="utf-8"))
-    assert isinstance(document, dict)
-    return document
-
-
 def test_the_advised_setting_is_faster_and_silent(
     command: list[str], record: Recorder, tmp_path: Path
 ) -> None:
     crowded = record(command, variables={"OMP_NUM_THREADS": "8"})
     assert crowded.exit_code == 0, crowded.stderr
-    found = finding(judged(crowded.directory), "threads_over_cores")
+    found = finding(analysis_of(crowded.directory), "threads_over_cores")
     assert found["status"] == "fail"
     evidence = {row["label"]: str(row["value"]) for row in found["evidence"]}
     assert evidence["Largest pool"].startswith("OpenMP (libgomp")
@@ -56,7 +45,7 @@ def test_the_advised_setting_is_faster_and_silent(
 
     advised = record(command, variables={"OMP_NUM_THREADS": "1"}, output=tmp_path / "advised-run")
     assert float(advised.stdout) < 0.8 * float(crowded.stdout)
-    cured = finding(judged(advised.directory), "threads_over_cores")
+    cured = finding(analysis_of(advised.directory), "threads_over_cores")
     assert cured["status"] in {"pass", "info"}
 
     check_sweep(found["actions"], command, tmp_path)

@@ -1,12 +1,13 @@
 """Large arrays that are fresh in each step, and such that are used again, in real jobs."""
 
-import json
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.examples.trainer_run import finding
 from tests.support.environments import REPOSITORY, Mpi
-from tests.support.recording import Recorder, analyze
+from tests.support.recording import record_and_analyze
 
 PROGRAM = REPOSITORY / "tests" / "programs" / "fresh_arrays.py"
 
@@ -14,12 +15,9 @@ PROGRAM = REPOSITORY / "tests" / "programs" / "fresh_arrays.py"
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "is_told"), [("fresh", True), ("kept", False)])
 def test_the_kernel_time_of_fresh_arrays(
-    kind: str, is_told: bool, mpich: Mpi, record: Recorder
+    kind: str, is_told: bool, mpich: Mpi, tmp_path: Path
 ) -> None:
-    recorded = record([*map(str, mpich.command(2)), sys.executable, str(PROGRAM), kind, "5"])
-    assert recorded.exit_code == 0, recorded.stderr
-    done = analyze(recorded.directory)
-    assert done.returncode == 0, done.stderr
-    document = json.loads((recorded.directory / "analysis.json").read_text(encoding="utf-8"))
-    [found] = [one for one in document["findings"] if one["id"] == "page_faults"]
+    words = [*mpich.command(2), sys.executable, PROGRAM, kind, "5"]
+    _, document = record_and_analyze(words, place=tmp_path)
+    found = finding(document, "page_faults")
     assert (found["status"] in {"fail", "warn"}) is is_told, found

@@ -1,14 +1,14 @@
 """Programs without a fault, ten recordings of each under three MPIs: no diagnosis fires."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from benchmarks.gallery.cases import NEVER, POINTS
 from benchmarks.gallery.healthy import COMPUTED
-from tests.support import environments, recording
+from tests.support import environments
 from tests.support.environments import MPI_NAMES, REPOSITORY
+from tests.support.recording import record_and_analyze
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -23,11 +23,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
 
 def alarms(words: list[str], place: Path, variables: dict[str, str]) -> list[str]:
     """What one recording of a healthy program is accused of."""
-    done = recording.record(words, cwd=place, output=place / "trace", variables=variables)
-    assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report", "--output", place)
-    assert analyzed.returncode == 0, analyzed.stderr
-    document = json.loads((place / "analysis.json").read_text(encoding="utf-8"))
+    _, document = record_and_analyze(words, place=place, variables=variables)
     bad = {"fail", "warn", "error"}
     return [f"{f['id']}: {f['title']}" for f in document["findings"] if f["status"] in bad]
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import recording
 from tests.support.environments import REPOSITORY, environment
-from tests.support.recording import run_plain
+from tests.support.recording import Recorded, record_and_analyze, run_plain
 
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
@@ -25,19 +24,13 @@ def command(script: str, *options: str | Path) -> list[str]:
     return [str(word) for word in start]
 
 
-def record(directory: Path, script: str, *options: str | Path, run: tuple[str, ...] = ()) -> Any:
-    """The analysis of a recorded example, and what it printed."""
-    done = recording.record(
-        command(script, *options),
-        cwd=directory,
-        output=directory / "trace",
-        options=run,
-        timeout_s=TIMEOUT_S,
+def record(
+    directory: Path, script: str, *options: str | Path, **settings: Any
+) -> tuple[Recorded, dict[str, Any]]:
+    """A recorded example and its analysis."""
+    return record_and_analyze(
+        command(script, *options), place=directory, timeout_s=TIMEOUT_S, **settings
     )
-    assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report")
-    assert analyzed.returncode == 0, analyzed.stderr
-    return done, json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -126,24 +119,16 @@ def test_recording_changes_no_result(
 
 def test_autograph_converts_below_a_recorded_call(tmp_path: Path) -> None:
     program = command(str(REPOSITORY / "tests" / "programs" / "horovod_compression.py"))
-    done = recording.record(program, cwd=tmp_path, output=tmp_path / "trace", timeout_s=TIMEOUT_S)
+    done, _ = record_and_analyze(program, place=tmp_path, timeout_s=TIMEOUT_S)
     assert sorted(done.stdout.splitlines()) == ["0 [2.0, 1.0]", "1 [2.0, 1.0]"]
-    assert done.exit_code == 0
 
 
 def test_the_wait_is_that_of_the_programs_own_clock(tmp_path: Path) -> None:
     place = environment("horovod")
     program = REPOSITORY / "tests" / "programs" / "horovod_straggler.py"
     log = tmp_path / "asked"
-    done = recording.record(
-        [place.mpirun, "-n", "2", place.python, program, str(STEPS), str(SLOW_MS), log],
-        cwd=tmp_path,
-        output=tmp_path / "trace",
-        timeout_s=TIMEOUT_S,
-    )
-    assert done.exit_code == 0, done.stderr
-    recording.analyze(done.directory, "--no-report")
-    analysis = json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
+    words = [place.mpirun, "-n", "2", place.python, program, str(STEPS), str(SLOW_MS), log]
+    _, analysis = record_and_analyze(words, place=tmp_path, timeout_s=TIMEOUT_S)
     asked = [json.loads(log.with_suffix(f".{rank}").read_text()) for rank in (0, 1)]
     late_s = [late - early for early, late in zip(*asked, strict=True)]
     exposed = analysis["horovod"]["exposed"]
@@ -159,25 +144,16 @@ def test_the_wait_is_that_of_the_programs_own_clock(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_without_readiness_bits_nothing_is_claimed(tmp_path: Path) -> None:
-    done = recording.record(
-        command("horovod_mnist.py", "--epochs", "1"),
-        cwd=tmp_path,
-        output=tmp_path / "trace",
-        variables={"HOROVOD_CACHE_CAPACITY": "0"},
-        timeout_s=TIMEOUT_S,
-    )
-    assert done.exit_code == 0, done.stderr
-    recording.analyze(done.directory, "--no-report")
-    analysis = json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
+    cache = {"HOROVOD_CACHE_CAPACITY": "0"}
+    _, analysis = record(tmp_path, "horovod_mnist.py", "--epochs", "1", variables=cache)
     assert "HOROVOD_CACHE_CAPACITY" in analysis["horovod"]["exposed"]["reason"]
     assert analysis["collectives"]["wait_s_by_rank"] == [0.0, 0.0]
 
 
 @pytest.mark.long
 def test_a_window_of_the_profiler_lies_beside_the_recording(tmp_path: Path) -> None:
-    done, analysis = record(
-        tmp_path, "horovod_mnist.py", "--epochs", "1", run=("--tf-profiler", "5:7")
-    )
+    window = ("--tf-profiler", "5:7")
+    done, analysis = record(tmp_path, "horovod_mnist.py", "--epochs", "1", options=window)
     profiles = sorted(done.directory.glob("*/*.tf-profile"))
     assert len(profiles) == 2
     for profile in profiles:

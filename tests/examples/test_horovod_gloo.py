@@ -1,12 +1,11 @@
 """Horovod over gloo with PyTorch, without MPI: steps, and the wait for a straggler."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.support import recording
 from tests.support.environments import REPOSITORY, environment
+from tests.support.recording import record_and_analyze
 
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
@@ -20,18 +19,13 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     script = REPOSITORY / "examples" / "horovod_torch.py"
     start = (place.prefix / "bin" / "horovodrun", "--gloo", "-np", "2", place.python, script)
     options = ("--steps", str(STEPS), "--slow-rank", "1", "--slow-ms", str(SLOW_MS))
-    done = recording.record(
-        [str(word) for word in (*start, *options)],
-        cwd=directory,
-        output=directory / "trace",
+    done, found = record_and_analyze(
+        [*start, *options],
+        place=directory,
         variables={"OMP_NUM_THREADS": "1"},
         timeout_s=TIMEOUT_S,
     )
-    assert done.exit_code == 0, done.stderr
     assert "result: loss" in done.stdout
-    analyzed = recording.analyze(done.directory, "--no-report")
-    assert analyzed.returncode == 0, analyzed.stderr
-    found: dict[str, Any] = json.loads((done.directory / "analysis.json").read_text())
     return found
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import recording
 from tests.support.environments import REPOSITORY, environment
+from tests.support.recording import record_and_analyze
 
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
@@ -44,17 +44,12 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, An
     options = ["--steps", str(STEPS), "--slow-rank", "1", "--slow-ms", str(SLOW_MS)]
     start = (place.prefix / "bin" / "horovodrun", "-np", "2", place.python)
     search = f"{write_mpirun(directory / 'bin')}:{os.environ['PATH']}"
-    done = recording.record(
-        [str(word) for word in (*start, script, *options, "--timings", timings)],
-        cwd=directory,
-        output=directory / "trace",
+    done, analysis = record_and_analyze(
+        [*start, script, *options, "--timings", timings],
+        place=directory,
         variables={"PATH": search, "OMP_NUM_THREADS": "1"},
         timeout_s=TIMEOUT_S,
     )
-    assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report")
-    assert analyzed.returncode == 0, analyzed.stderr
-    analysis = json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
     lines = [json.loads(line) for line in timings.read_text(encoding="utf-8").splitlines()]
     ready_s = [[line["ready_s"] for line in lines if line["rank"] == rank] for rank in (0, 1)]
     return done, analysis, [late - early for early, late in zip(*ready_s, strict=True)]

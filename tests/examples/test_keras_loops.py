@@ -1,6 +1,5 @@
 """Keras in a loop, 3,000 calls: growth against the program's own measurement, and its causes."""
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import environments, recording
+from tests.support import environments
 from tests.support.environments import REPOSITORY
+from tests.support.recording import record_and_analyze
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -42,13 +42,9 @@ class Loop:
 def run(name: str, call: str, calls: int, place: Path) -> Loop:
     python = environments.environment(name).python
     words: list[str | Path] = [python, SCRIPT, "--call", call, "--calls", str(calls)]
-    done = recording.record(words, cwd=place, output=place / "trace", timeout_s=LONGEST_S)
-    assert done.exit_code == 0, done.stderr
+    done, document = record_and_analyze(words, place=place, timeout_s=LONGEST_S)
     told = RESULT.search(done.stdout)
     assert told is not None
-    analyzed = recording.analyze(done.directory, "--no-report", "--output", place)
-    assert analyzed.returncode == 0, analyzed.stderr
-    document = json.loads((place / "analysis.json").read_text(encoding="utf-8"))
     return Loop(float(told[3]), {finding["id"]: finding for finding in document["findings"]})
 
 

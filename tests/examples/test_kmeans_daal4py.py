@@ -1,6 +1,5 @@
 """daal4py over MPI: the example computes the same however it is run; its phases are recorded."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import PhaseKind
 from tests.support.environments import REPOSITORY, Environment
-from tests.support.recording import Recorder, analyze, run_plain
+from tests.support.recording import Recorder, analysis_of, run_plain
 from tests.support.requirements import missing
 
 SCRIPT = REPOSITORY / "examples" / "kmeans_daal4py.py"
@@ -67,9 +66,7 @@ def test_two_recorded_ranks_compute_what_one_does(
 @pytest.mark.long
 def test_the_rank_with_more_rows_works_longer(daal: Environment, record: Recorder) -> None:
     recorded = record(command(daal, 2, "--skew", "0.6", "--points", "300000", "--rounds", "8"))
-    done = analyze(recorded.directory, "--no-report")
-    assert done.returncode == 0, done.stderr
-    document = json.loads((recorded.directory / "analysis.json").read_text(encoding="utf-8"))
+    document = analysis_of(recorded.directory)
     [predict] = [phase for phase in document["phases"] if phase["id"] == "predict"]
     first, second = predict["seconds_by_rank"]
     assert first > second > 0

@@ -1,6 +1,5 @@
 """Progress output too often, for real: named with its line, and the cure's gain predicted."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,9 @@ def command(*options: str) -> list[str]:
 def recorded(directory: Path, *options: str) -> tuple[float, dict[str, Any]]:
     """Seconds by the program's own clock, and the analysis."""
     directory.mkdir()
-    done = recording.record(command(*options), cwd=directory, output=directory / "trace")
-    assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report", "--output", directory)
-    assert analyzed.returncode == 0, analyzed.stderr
+    done, document = recording.record_and_analyze(command(*options), place=directory)
     found = RESULT.search(done.stdout)
     assert found is not None
-    document = json.loads((directory / "analysis.json").read_text(encoding="utf-8"))
     return float(found[2]), document
 
 

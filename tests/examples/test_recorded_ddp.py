@@ -81,14 +81,10 @@ def run_ddp(
     }
     analysis: dict[str, Any] = {}
     if recorded:
-        done = recording.record(
-            command, cwd=directory, output=directory / "trace", options=options, variables=variables
+        done, analysis = recording.record_and_analyze(
+            command, place=directory, options=options, variables=variables
         )
-        assert done.exit_code == 0, done.stderr
         output = done.stdout
-        analyzed = recording.analyze(directory / "trace", "--json", "--no-report")
-        assert analyzed.returncode == 0, analyzed.stderr
-        analysis = json.loads(analyzed.stdout)
     else:
         plain = recording.run_plain(command, cwd=directory, variables=variables)
         assert plain.returncode == 0, plain.stderr

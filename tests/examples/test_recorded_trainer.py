@@ -11,6 +11,8 @@ UNLABELED_LIMIT = 0.05
 GAIN_TOLERANCE = 0.1
 SPREAD_TOLERANCE = 0.2  # of a gain whose two sides are both noisy
 STEP = ("--work", "sleep", "--forward-ms", "10", "--backward-ms", "20")
+LONG_STEP = ("--work", "sleep", "--forward-ms", "40", "--backward-ms", "80")
+"""Of which what a busy machine adds, a wake-up that comes late, is a small part."""
 
 
 def test_recording_changes_no_result(tmp_path: Path) -> None:
@@ -31,8 +33,8 @@ def test_recording_changes_no_result(tmp_path: Path) -> None:
     ],
 )
 def test_evaluation_on_rank_zero(tmp_path: Path, markers: tuple[str, ...]) -> None:
-    options = (*TINY, *STEP, "--steps", "120")
-    evaluation = ("--evaluate-every", "30", "--evaluate-ms", "600")
+    options = (*TINY, *LONG_STEP, "--steps", "32")
+    evaluation = ("--evaluate-every", "8", "--evaluate-ms", "600")
     planted, analysis = record_trainer(tmp_path, *options, *evaluation, *markers)
     verdict = finding(analysis, "rank_zero_evaluation")
     assert verdict["status"] == "fail"
@@ -43,6 +45,9 @@ def test_evaluation_on_rank_zero(tmp_path: Path, markers: tuple[str, ...]) -> No
     assert verdict["gain_s"] == pytest.approx(evaluations_s, rel=GAIN_TOLERANCE)
     assert analysis["unlabeled"]["share"] <= UNLABELED_LIMIT
     assert "evaluate" in analysis["verdict"]["sentence"]
+    assert "rank_zero_evaluation" in analysis["verdict"]["top"]
+    assert analysis["replay"]["available"], analysis["replay"]["reason"]
+    assert analysis["replay"]["relative_error"] < 1e-6
 
 
 @pytest.mark.long
@@ -90,8 +95,7 @@ def test_another_rank_slow_in_each_step(tmp_path: Path) -> None:
 
 
 def test_healthy_run(tmp_path: Path) -> None:
-    step = ("--work", "sleep", "--forward-ms", "20", "--backward-ms", "40")
-    options = (*TINY, *step, "--steps", "120", "--evaluate-every", "none")
+    options = (*TINY, *LONG_STEP, "--steps", "60", "--evaluate-every", "none")
     _, analysis = record_trainer(tmp_path, *options)
     assert {f["status"] for f in analysis["findings"]}.isdisjoint({"fail", "error"})
     metrics = {name: one["value"] for name, one in analysis["metrics"].items() if "value" in one}

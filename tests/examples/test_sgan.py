@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import recording
 from tests.support.environments import REPOSITORY, environment
+from tests.support.recording import record_and_analyze
 
 LOG = logging.getLogger(__name__)
 TIMEOUT_S = 280.0
@@ -49,16 +49,9 @@ def record(
     predict = ("--predict-method", method, "--evaluate-samples", str(EVALUATED[method]))
     place = environment(name)
     script = REPOSITORY / "examples" / "sgan_keras.py"
-    done = recording.record(
-        [place.mpirun, "-n", "2", *wrapper, place.python, script, *SMALL, *predict, *options],
-        cwd=directory,
-        output=directory / "trace",
-        timeout_s=TIMEOUT_S,
-    )
-    assert done.exit_code == 0, done.stderr
-    analyzed = recording.analyze(done.directory, "--no-report")
-    assert analyzed.returncode == 0, analyzed.stderr
-    return done.stdout, json.loads((done.directory / "analysis.json").read_text(encoding="utf-8"))
+    words = [place.mpirun, "-n", "2", *wrapper, place.python, script, *SMALL, *predict, *options]
+    done, analysis = record_and_analyze(words, place=directory, timeout_s=TIMEOUT_S)
+    return done.stdout, analysis
 
 
 def phase(analysis: dict[str, Any], name: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """A job on a GPU that its DataLoader starves, and the cure: needs a GPU and a PyTorch for it."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import recording
 from tests.support.environments import REPOSITORY
+from tests.support.recording import record_and_analyze
 
 SCRIPT = REPOSITORY / "examples" / "faults" / "starved_gpu.py"
 PYTHON = os.environ.get("PERFSCOPE_GPU_PYTHON", sys.executable)
@@ -29,18 +28,14 @@ def has_gpu() -> bool:
 def analyzed(place: Path, *arguments: str) -> tuple[dict[str, Any], float]:
     """The result document of a recorded run, and the seconds of its loop."""
     place.mkdir()
-    done = recording.record(
+    done, document = record_and_analyze(
         [PYTHON, str(SCRIPT), "--steps", "400", *arguments],
-        cwd=place,
-        output=place / "trace",
+        place=place,
         options=("--torch-profiler", "20:40"),
     )
-    assert done.exit_code == 0, done.stderr
-    told = recording.analyze(place / "trace", "--json", "--no-report")
-    assert told.returncode == 0, told.stderr
     seconds = re.search(r"seconds ([0-9.]+)", done.stdout)
     assert seconds is not None
-    return json.loads(told.stdout), float(seconds[1])
+    return document, float(seconds[1])
 
 
 def finding(document: dict[str, Any], name: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Loader processes on the CPU of their rank: named there, and silent with CPUs of their own."""
 
-import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from tests.examples.trainer_run import finding
 from tests.support.environments import REPOSITORY, Environment
-from tests.support.recording import Recorded, Recorder, analyze
+from tests.support.recording import Recorded, Recorder, analysis_of
 from tests.support.requirements import require_tool
 
 pytestmark = pytest.mark.long
@@ -18,10 +17,7 @@ PROGRAM = REPOSITORY / "examples" / "faults" / "loader_cores.py"
 
 def judged(recorded: Recorded) -> dict[str, Any]:
     assert recorded.exit_code == 0, recorded.stderr
-    done = analyze(recorded.directory)
-    assert done.returncode == 0, done.stderr
-    analysis = json.loads((recorded.directory / "analysis.json").read_text(encoding="utf-8"))
-    return finding(analysis, "worker_cores")
+    return finding(analysis_of(recorded.directory), "worker_cores")
 
 
 def test_workers_and_training_on_one_cpu(

@@ -84,17 +84,8 @@ def record_trainer(
     directory.mkdir(exist_ok=True)
     log = directory / "recorded.jsonl"
     command = trainer_command(log, *options, ranks=ranks)
-    done = recording.record(command, cwd=directory, output=directory / "trace")
-    assert done.exit_code == 0, done.stderr
-    return _outcome(done.stdout, log), analyze(done.directory, output=directory)
-
-
-def analyze(trace: Path, *, output: Path) -> dict[str, Any]:
-    """The analysis.json of a recording."""
-    done = recording.analyze(trace, "--no-report", "--output", output)
-    assert done.returncode == 0, done.stderr
-    document: dict[str, Any] = json.loads((output / "analysis.json").read_text(encoding="utf-8"))
-    return document
+    done, analysis = recording.record_and_analyze(command, place=directory)
+    return _outcome(done.stdout, log), analysis
 
 
 def finding(analysis: dict[str, Any], name: str) -> dict[str, Any]:

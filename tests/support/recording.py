@@ -97,6 +97,36 @@ def record(
     return Recorded(done.returncode, done.stdout, done.stderr, directory)
 
 
+def record_and_analyze(
+    command: Sequence[str | Path],
+    *,
+    place: Path,
+    options: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    timeout_s: float = JOB_TIMEOUT_S,
+) -> tuple[Recorded, dict[str, Any]]:
+    """Runs `perfscope run` in a directory to a good end; the run, and its result document."""
+    done = record(
+        command,
+        cwd=place,
+        output=place / "trace",
+        options=options,
+        variables=variables,
+        timeout_s=timeout_s,
+    )
+    assert done.exit_code == 0, done.stderr
+    return done, analysis_of(done.directory)
+
+
+def analysis_of(directory: Path, *options: str | Path) -> dict[str, Any]:
+    """The result document of a recording, without its page."""
+    done = analyze(directory, "--json", "--no-report", *options)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
 def run_plain(
     command: Sequence[str | Path],
     *,

@@ -1,11 +1,10 @@
 """From the driver to the document: two MPI ranks on two GPUs of a stand-in for NVIDIA's library."""
 
-import json
 from pathlib import Path
 
-from tests.support import recording
 from tests.support.environments import Mpi
 from tests.support.nvml_mock import GIB, compile_mock, gpu_uuid
+from tests.support.recording import record_and_analyze
 
 PROGRAM = """
 import os, time
@@ -29,17 +28,11 @@ def test_ranks_meet_their_gpus(mpich: Mpi, tmp_path: Path) -> None:
         "NVML_MOCK_DEVICES": "2",
         "NVML_MOCK_USERS": str(tmp_path / "users"),
     }
-    done = recording.record(
-        mpich.python_command(2, tmp_path / "job.py"),
-        cwd=tmp_path,
-        output=tmp_path / "trace",
-        options=("--gpu-hz", "10"),
-        variables=variables,
+    command = mpich.python_command(2, tmp_path / "job.py")
+    done, document = record_and_analyze(
+        command, place=tmp_path, options=("--gpu-hz", "10"), variables=variables
     )
-    assert done.exit_code == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == ["result of rank 0", "result of rank 1"]
-    told = recording.analyze(tmp_path / "trace", "--json", "--no-report")
-    document = json.loads(told.stdout)
     sampled = document["devices"]["sampled"]
     assert [(gpu["uuid"], gpu["ranks"]) for gpu in sampled["gpus"]] == [
         (gpu_uuid(0), [1]),
