@@ -60,7 +60,7 @@ probe() {
 "$python" -m tests.support.write_kineto "$place/small.json"
 probe kineto "$place/small.json"
 probe kineto-damaged "$place/small.json"
-"$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 10
+"$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 3000
 for file in tests/native/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
   [ ! -f "$file" ] || probe horovod "$file"
 done

@@ -11,7 +11,7 @@ from perfscope.record.summary import summarize
 from tests.support.environments import Mpi
 from tests.support.processes import is_alive, perfscope_started, started
 from tests.support.recording import Recorder, run_plain
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, wait_for_pids
 
 START = """
 import os, signal, sys, time
@@ -53,17 +53,6 @@ def test_exit_code_is_that_of_the_same_job_unrecorded(
     assert summarize(recorded.directory).ranks == 2
 
 
-def rank_pids(directory: Path, ranks: int) -> list[int]:
-    """The pids that WAITING ranks have left, as soon as all have."""
-
-    def look() -> list[int] | None:
-        files = [directory / f"pid-{rank}" for rank in range(ranks)]
-        texts = [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
-        return [int(text) for text in texts] if all(texts) else None
-
-    return wait_for("all ranks", look)
-
-
 def child_of(pid: int) -> int:
     """The child of perfscope that runs the job; the witness of signals is a copy of perfscope."""
     task = Path(f"/proc/{pid}/task/{pid}/children")
@@ -81,7 +70,7 @@ def end_of(
     directory.mkdir()
     start = perfscope_started if recorded else started
     with start(command, cwd=directory, variables=mpi.variables) as process:
-        pids = rank_pids(directory, 2)
+        pids = wait_for_pids(directory, 2)
         launcher = child_of(process.pid) if recorded else process.pid
         for victim in {"rank": pids[1:], "ranks": pids, "mpirun": [launcher]}[victims]:
             os.kill(victim, signal.SIGKILL)
@@ -107,7 +96,7 @@ def test_killing_perfscope_leaves_the_job_and_its_recording(mpich: Mpi, tmp_path
     )
     command = mpich.python_command(2, "-c", job)
     with perfscope_started(command, cwd=tmp_path, variables=mpich.variables) as process:
-        pids = rank_pids(tmp_path, 2)
+        pids = wait_for_pids(tmp_path, 2)
         process.kill()
         process.wait(timeout=60)
         assert all(is_alive(pid) for pid in pids)

@@ -12,8 +12,8 @@ from perfscope.document.analysis import analysis
 from perfscope.metrics.results import Options
 from perfscope.readers.recording.reader import open_recording
 from perfscope.record.stack_sampling import before_start, spy_program
-from tests.support import emulated_hosts
 from tests.support.environments import REPOSITORY, Mpi
+from tests.support.hosts import on_hosts, remote_shell
 from tests.support.recording import Recorded, Recorder, run_plain
 
 TRAIN = REPOSITORY / "examples" / "train_numpy.py"
@@ -232,10 +232,10 @@ def test_ranks_on_other_hosts_and_other_clocks_are_sampled_there(
         "def work(): time.sleep(0.8)\n"
         "work()\nworld.Barrier()\n"
     )
-    agent = emulated_hosts.start_agent(tmp_path)
-    recorded = record(
-        emulated_hosts.command(mpich, agent, mpich.python, "-c", program), options=["--stacks"]
-    )
+    hosts = {"nodeA": 7, "nodeB": 70}
+    shell = remote_shell(tmp_path, hosts)
+    command = on_hosts(mpich, shell, [*hosts], ranks_per_host=1, program=("-c", program))
+    recorded = record(command, options=["--stacks"])
     assert recorded.exit_code == 0, recorded.stderr
     found = stacks_of(recorded)
     assert (found["ranks"], found["missing"]) == ([0, 1], [])

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from perfscope.readers.registry import open_trace
-from tests.support import emulated_hosts, environments
+from tests.support import environments
+from tests.support.hosts import on_hosts, remote_shell
 from tests.support.recording import Recorder
+
+SHIFTS_S = {"nodeA": 7, "nodeB": 70}
 
 RANK = """
 import socket
@@ -21,8 +24,8 @@ print(world.rank, socket.gethostname(), flush=True)
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_ranks_of_both_hosts_are_recorded(name: str, record: Recorder, tmp_path: Path) -> None:
     mpi = environments.mpi(name)
-    agent = emulated_hosts.start_agent(tmp_path)
-    command = emulated_hosts.command(mpi, agent, mpi.python, "-c", RANK)
+    shell = remote_shell(tmp_path, SHIFTS_S)
+    command = on_hosts(mpi, shell, [*SHIFTS_S], ranks_per_host=1, program=("-c", RANK))
     recorded = record(command, variables=mpi.variables)
     assert recorded.exit_code == 0, recorded.stderr
     assert sorted(recorded.stdout.splitlines()) == ["0 nodeA", "1 nodeB"]
@@ -37,10 +40,10 @@ def test_open_mpi_in_a_script_leaves_ranks_out_and_perfscope_says_what_to_forwar
     record: Recorder, tmp_path: Path
 ) -> None:
     mpi = environments.mpi("openmpi")
-    agent = emulated_hosts.start_agent(tmp_path)
-    words = emulated_hosts.command(mpi, agent, mpi.python, tmp_path / "rank.py")
+    shell = remote_shell(tmp_path, SHIFTS_S)
     # One rank at home, so that there is somebody who knows how many there are.
-    words[words.index("-H") + 1] = "localhost:1,nodeB:1"
+    hosts = ("localhost", "nodeB")
+    words = on_hosts(mpi, shell, hosts, ranks_per_host=1, program=(tmp_path / "rank.py",))
     (tmp_path / "rank.py").write_text(RANK, encoding="utf-8")
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/bash\n" + " ".join(words) + "\n", encoding="utf-8")

@@ -21,6 +21,17 @@ def wait_for(what: str, look: Callable[[], T | None], *, longest_s: float = LONG
     raise AssertionError(f"waited {longest_s} s in vain for {what}")
 
 
+def wait_for_pids(directory: Path, ranks: int) -> list[int]:
+    """The pids that ranks leave in files of a directory, `pid-RANK`, as soon as all have."""
+
+    def look() -> list[int] | None:
+        files = [directory / f"pid-{rank}" for rank in range(ranks)]
+        texts = [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
+        return [int(text) for text in texts] if all(texts) else None
+
+    return wait_for("all ranks", look)
+
+
 def wait_for_text(path: Path, *, longest_s: float = LONGEST_S) -> str:
     """The text of a file that a job writes in one go, as soon as there is any."""
     return wait_for(

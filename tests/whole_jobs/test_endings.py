@@ -17,7 +17,7 @@ from tests.programs.ending import STEPS
 from tests.support.environments import Mpi
 from tests.support.processes import is_alive, perfscope_started
 from tests.support.recording import Recorder, analyze
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, wait_for_pids
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "ending.py"
 RANKS = 2
@@ -154,17 +154,6 @@ def noted_exception(directory: Path) -> dict[str, Any] | None:
     return None
 
 
-def waiting_ranks(directory: Path) -> list[int]:
-    """The pids of the ranks that wait, as soon as all do."""
-
-    def look() -> list[int] | None:
-        files = [directory / f"pid-{rank}" for rank in range(RANKS)]
-        found = [file.read_text(encoding="utf-8") if file.exists() else "" for file in files]
-        return [int(text) for text in found] if all(found) else None
-
-    return wait_for("all ranks", look)
-
-
 def interrupt(process: psutil.Process) -> None:
     os.killpg(process.pid, signal.SIGINT)
 
@@ -189,7 +178,7 @@ def test_stopped_from_outside(
 ) -> None:
     command = mpich.python_command(RANKS, PROGRAM, "wait", "everybody")
     with perfscope_started(command, cwd=tmp_path) as process:
-        pids = waiting_ranks(tmp_path)
+        pids = wait_for_pids(tmp_path, RANKS)
         action(psutil.Process(process.pid))
         process.wait(timeout=30)
         if action is not psutil.Process.kill:
