@@ -15,7 +15,7 @@ PROGRAM = REPOSITORY / "tests" / "programs" / "bound_ranks.py"
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_ranks_that_bind_themselves_to_one_cpu(mpich: Mpi, tmp_path: Path) -> None:
-    words = [*mpich.command(2), sys.executable, PROGRAM, "3"]
+    words: list[str | Path] = [*mpich.command(2), sys.executable, PROGRAM, "3"]
     _, document = record_and_analyze(words, place=tmp_path)
     found = finding(document, "shared_cores")
     # where others have nearly all of that CPU, nothing that is worth acting on stays

@@ -17,7 +17,7 @@ PROGRAM = REPOSITORY / "tests" / "programs" / "fresh_arrays.py"
 def test_the_kernel_time_of_fresh_arrays(
     kind: str, is_told: bool, mpich: Mpi, tmp_path: Path
 ) -> None:
-    words = [*mpich.command(2), sys.executable, PROGRAM, kind, "5"]
+    words: list[str | Path] = [*mpich.command(2), sys.executable, PROGRAM, kind, "5"]
     _, document = record_and_analyze(words, place=tmp_path)
     found = finding(document, "page_faults")
     assert (found["status"] in {"fail", "warn"}) is is_told, found

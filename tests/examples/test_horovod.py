@@ -127,7 +127,16 @@ def test_the_wait_is_that_of_the_programs_own_clock(tmp_path: Path) -> None:
     place = environment("horovod")
     program = REPOSITORY / "tests" / "programs" / "horovod_straggler.py"
     log = tmp_path / "asked"
-    words = [place.mpirun, "-n", "2", place.python, program, str(STEPS), str(SLOW_MS), log]
+    words: list[str | Path] = [
+        place.mpirun,
+        "-n",
+        "2",
+        place.python,
+        program,
+        str(STEPS),
+        str(SLOW_MS),
+        log,
+    ]
     _, analysis = record_and_analyze(words, place=tmp_path, timeout_s=TIMEOUT_S)
     asked = [json.loads(log.with_suffix(f".{rank}").read_text()) for rank in (0, 1)]
     late_s = [late - early for early, late in zip(*asked, strict=True)]

@@ -14,7 +14,7 @@ PROGRAM = REPOSITORY / "tests" / "programs" / "native_leak.py"
 
 @pytest.mark.long
 def test_what_malloc_gave_and_nobody_freed(mpich: Mpi, tmp_path: Path) -> None:
-    words = [*mpich.command(1), sys.executable, PROGRAM, "24"]
+    words: list[str | Path] = [*mpich.command(1), sys.executable, PROGRAM, "24"]
     _, document = record_and_analyze(words, place=tmp_path)
     found = finding(document, "memory_growth")
     assert found["status"] in {"fail", "warn"}, found

@@ -49,8 +49,11 @@ def record(
     predict = ("--predict-method", method, "--evaluate-samples", str(EVALUATED[method]))
     place = environment(name)
     script = REPOSITORY / "examples" / "sgan_keras.py"
-    words = [place.mpirun, "-n", "2", *wrapper, place.python, script, *SMALL, *predict, *options]
-    done, analysis = record_and_analyze(words, place=directory, timeout_s=TIMEOUT_S)
+    done, analysis = record_and_analyze(
+        [place.mpirun, "-n", "2", *wrapper, place.python, script, *SMALL, *predict, *options],
+        place=directory,
+        timeout_s=TIMEOUT_S,
+    )
     return done.stdout, analysis
 
 

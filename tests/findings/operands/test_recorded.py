@@ -35,7 +35,7 @@ while time.monotonic() < end:
 def test_an_inverse_that_is_computed_in_each_step(tmp_path: Path, kind: str) -> None:
     script = tmp_path / "whitening.py"
     script.write_text(PROGRAM, encoding="utf-8")
-    words = [sys.executable, script, kind]
+    words: list[str | Path] = [sys.executable, script, kind]
     _, document = record_and_analyze(words, place=tmp_path, variables={"OPENBLAS_NUM_THREADS": "1"})
     found = {one["id"]: one for one in document["findings"]}
     ids = ("repeated_work", "slow_operands", "padded_input", "single_samples")
