@@ -1,64 +1,205 @@
-"""Work whose result training takes: acting that feeds each update is no evaluation."""
+"""Work whose result training takes: acting that feeds each update is no evaluation.
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+A policy acts, and what came of it updates the policy. The result of an evaluation is a figure: what
+it is passed to writes it down, compares it, or adds it up over the ranks. The agent has read in the
+bytecode what the program's lines pass on, from call to call and from function to function.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import Enum
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.stack_rules import is_user_file
-from perfscope.judging import MAIN
+from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.places import named_function
-from perfscope.trace.loops import passed_on
-from perfscope.trace.model import Frame, Function, Trace
+from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
+from perfscope.trace.loops import RETURNED, handed_on, updating
+from perfscope.trace.model import Frame, Function, Rank, Trace
+
+_Node = tuple[Function, int | str] | str
+"""A line of a function, what it returns, or the key of what functions hand to each other."""
 
 
-def feeding(trace: Trace, asked: Collection[Function]) -> frozenset[Function]:
-    """Those whose result is mostly passed to a call that applies what they apply: the model.
+class Fate(Enum):
+    """What becomes of what some work yields."""
 
-    A policy acts, and what came of it updates the policy. The result of an evaluation is a figure:
-    what it is passed to writes it down, compares it, or adds it up over the ranks.
-    """
-    passed = passed_on(trace.ranks)
-    if not passed:
-        return frozenset()
-    looks = np.zeros(len(trace.stacks), np.int64)
+    FEEDS = "training takes it"
+    KEPT = "it is put where other functions look: whether training takes it is not known"
+    TOLD = "it is a figure that nobody but a reader takes"
+    UNKNOWN = "it was not read what the program passes on there"
+
+
+@dataclass(frozen=True)
+class Own:
+    """Lines and functions of some work that is done nowhere else."""
+
+    places: set[Frame]
+    functions: set[Function]
+
+
+class Feeding:
+    """The lines of a program, and who takes what they yield."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._told, self._updating = handed_on(trace.ranks), updating(trace.ranks)
+        is_users = [bool(self._told) and _is_users(one) for one in trace.frames]
+        self._users = [
+            [trace.frames[one] for one in stack if is_users[one]] for stack in trace.stacks
+        ]
+
+    def fate(self, inside: Ints, outside: Ints, fewest: int = FEWEST_SAMPLES) -> Fate:
+        """What becomes of what is done in some looks; by stack how many, and all others.
+
+        Most of the looks must be at what training takes: a first call before the loop is another.
+        Of fewer than `fewest` nothing is said, as it may be chance that they were there alone.
+        """
+        if not self._told:
+            return Fate.UNKNOWN
+        own = self._own(inside, outside)
+        known = [one for one in own.places if one.key in self._told]
+        if not known:
+            return Fate.UNKNOWN
+        feeding = self._before(self._takers(inside, own))
+        total = fed = 0
+        for number in np.flatnonzero(inside).tolist():
+            here = own.places.intersection(self._users[number])
+            total += int(inside[number]) * bool(here)
+            fed += int(inside[number]) * any((one.key, one.line) in feeding for one in here)
+        if total < fewest:
+            return Fate.UNKNOWN
+        if fed > MAIN * total:
+            return Fate.FEEDS
+        return Fate.KEPT if self._is_kept(known, own.functions) else Fate.TOLD
+
+    def _own(self, inside: Ints, outside: Ints) -> Own:
+        """The places and functions that are met nearly there alone.
+
+        Below the first such place of a stack, what a function does that others call as well, as
+        the model, is no place of its own.
+        """
+        places: defaultdict[Frame, list[int]] = defaultdict(lambda: [0, 0])
+        functions: defaultdict[Function, list[int]] = defaultdict(lambda: [0, 0])
+        for number in np.flatnonzero(inside + outside).tolist():
+            users = dict.fromkeys(self._users[number])
+            keys = {one.key for one in users}
+            for where, looks_at in enumerate((int(inside[number]), int(outside[number]))):
+                for one in users:
+                    places[one][where] += looks_at
+                for key in keys:
+                    functions[key][where] += looks_at
+        alone = {key for key, (mine, others) in functions.items() if _is_alone(mine, others)}
+        found: set[Frame] = set()
+        for number in np.flatnonzero(inside).tolist():
+            is_below = False
+            for one in self._users[number]:
+                if _is_alone(*places[one]) and (one.key in alone or not is_below):
+                    found.add(one)
+                    is_below = True
+        return Own(found, alone)
+
+    def _takers(self, inside: Ints, own: Own) -> set[_Node]:
+        """The lines from which a model is updated; where these are not known, is applied.
+
+        It is one that is applied inside as well.
+        """
+        if self._updating:
+            return {(one.key, one.line) for one in self._updating - own.places}
+        applied: set[Function] = set()
+        for number in np.flatnonzero(inside).tolist():
+            users = self._users[number]
+            first = next((at for at, one in enumerate(users) if one in own.places), len(users))
+            applied.update(one.key for one in users[first + 1 :] if one.key not in own.functions)
+        found: set[_Node] = set()
+        for users in self._users:
+            if any(one.key in own.functions for one in users):
+                continue
+            below = False
+            for one in reversed(users):
+                if below and one not in own.places:
+                    found.add((one.key, one.line))
+                below = below or one.key in applied
+        return found
+
+    def _before(self, takers: Iterable[_Node]) -> set[_Node]:
+        """All whose result comes to some lines."""
+        found, left = set(takers), list(takers)
+        while left:
+            for one in self._backward.get(left.pop(), ()):
+                if one not in found:
+                    found.add(one)
+                    left.append(one)
+        return found - set(takers)
+
+    def _is_kept(self, places: Iterable[Frame], own: set[Function]) -> bool:
+        """Whether what is done there reaches what a function elsewhere looks at."""
+        left: list[_Node] = [(one.key, one.line) for one in places]
+        found = set(left)
+        while left:
+            for one in self._forward.get(left.pop(), ()):
+                key = one.lstrip("?") if isinstance(one, str) else ""
+                if key and not key.endswith("()") and self._readers(key) - own:
+                    return True
+                if one not in found:
+                    found.add(one)
+                    left.append(one)
+        return False
+
+    def _readers(self, key: str) -> set[Function]:
+        return {one[0] for one in self._forward.get(key, ()) if isinstance(one, tuple)}
+
+    @cached_property
+    def _forward(self) -> dict[_Node, set[_Node]]:
+        """By what hands something on who takes it."""
+        found: defaultdict[_Node, set[_Node]] = defaultdict(set)
+        for function, edges in self._told.items():
+            for source, target in edges:
+                found[_node(function, source)].add(_node(function, target))
+        for users in self._users:
+            for caller, one in pairwise(users):
+                found[one.key, RETURNED].add((caller.key, caller.line))
+        return dict(found)
+
+    @cached_property
+    def _backward(self) -> dict[_Node, set[_Node]]:
+        found: defaultdict[_Node, set[_Node]] = defaultdict(set)
+        for one, takers in self._forward.items():
+            for taker in takers:
+                found[taker].add(one)
+        return dict(found)
+
+
+def looks(trace: Trace) -> Ints:
+    """How often each stack was met, of all ranks."""
+    found = np.zeros(len(trace.stacks), np.int64)
     for rank in trace.ranks:
-        looks += np.bincount(rank.main_stacks["stack"], minlength=len(looks))[: len(looks)]
-    applied: defaultdict[Function, set[Function]] = defaultdict(set)
-    callers: defaultdict[Function, Counter[Frame]] = defaultdict(Counter)
-    under: defaultdict[Frame, list[Sequence[Function]]] = defaultdict(list)
-    for number, stack in enumerate(trace.stacks):
-        frames = [trace.frames[one] for one in stack]
-        users = [one for one in frames if is_user_file(one.file) and _is_named(one)]
-        names = [one.key for one in users]
-        for place, frame in enumerate(users):
-            if frame.key in passed:
-                under[frame].append(names[place + 1 :])
-            if place and frame.key in asked:
-                applied[frame.key].update(names[place + 1 :])
-                callers[frame.key][users[place - 1]] += int(looks[number])
-
-    def feeds(one: Function, caller: Frame) -> bool:
-        return any(
-            one not in called and applied[one].intersection(called)
-            for taker in _takers(caller, passed)
-            for called in under[taker]
-        )
-
-    return frozenset(
-        one
-        for one in asked
-        if sum(count for caller, count in callers[one].items() if feeds(one, caller))
-        > MAIN * callers[one].total()
-    )
+        found += np.bincount(rank.main_stacks["stack"], minlength=len(found))[: len(found)]
+    return found
 
 
-def _takers(caller: Frame, passed: dict[Function, frozenset[tuple[int, int]]]) -> set[Frame]:
-    """The places to which a function passes what a call at one of its lines returns."""
-    lines = passed.get(caller.key, frozenset())
-    return {Frame(*caller.key, taken) for made, taken in lines if made == caller.line}
+def within(rank: Rank, rows: np.ndarray, kinds: Iterable[PhaseKind]) -> Bools:
+    """Which of a rank's looks were in phases of some kinds, of those in some rows."""
+    moments = rank.main_stacks["t"].astype(np.int64)
+    own = rows[np.isin(rows["kind"], [int(kind) for kind in kinds])]
+    starts, ends = np.sort(own["t0"].astype(np.int64)), np.sort(own["t1"].astype(np.int64))
+    open_now = np.searchsorted(starts, moments, "right") - np.searchsorted(ends, moments, "right")
+    return np.asarray(open_now > 0)
 
 
-def _is_named(frame: Frame) -> bool:
-    """Whether it is no comprehension: these belong to the function that they stand in."""
-    return named_function(frame.function) == frame.function
+def _is_alone(mine: int, others: int) -> bool:
+    return mine >= ALONE * (mine + others) > 0
+
+
+def _node(function: Function, one: int | str) -> _Node:
+    return one if isinstance(one, str) and one != RETURNED else (function, one)
+
+
+def _is_users(frame: Frame) -> bool:
+    """Whether it is of the program, and no comprehension: these belong to their function."""
+    return is_user_file(frame.file) and named_function(frame.function) == frame.function

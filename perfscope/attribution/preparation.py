@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints, is_one_of
+from perfscope.attribution.acting import with_acting, without_parts_of_training
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.ends_of_calls import with_ends_of_calls
 from perfscope.attribution.exposed import with_exposed_communication
@@ -171,7 +172,8 @@ def _digest(
     focus: Focus | None,
     when_matched: Callable[[Trace], None] | None = None,
 ) -> Prepared:
-    trace, bare = with_bare_stacks(with_ends_of_calls(with_exposed_communication(trace)))
+    trace = with_acting(with_ends_of_calls(with_exposed_communication(trace)))
+    trace, bare = with_bare_stacks(trace)
     waits = split_operations(trace)
     if when_matched is not None:
         when_matched(trace)
@@ -180,6 +182,7 @@ def _digest(
         focus = focus_of_analysis(trace, deadlock_ns=_deadlock_ns(trace, held_up))
     ends = step_ends(trace, waits) if trace.stacks else []
     labels = label_stacks(trace, rules, rare_figures(trace, ends))
+    labels = without_parts_of_training(trace, labels, rules)
     labels = with_rhythms(trace, labels, rhythms(trace, ends))
     labels = with_sole_work(trace, labels, rules)
     catalog = PhaseCatalog.of(trace, labels.ids)

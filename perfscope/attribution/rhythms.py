@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.cycles import LITTLE, NONE, is_steady, surprise
-from perfscope.attribution.feeding import feeding
+from perfscope.attribution.feeding import Fate, Feeding, looks
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -60,6 +60,7 @@ class Rhythm:
 
     `seconds` are those of one time, by samples; `computes`: it does what an evaluation does.
     `is_check`: figures are exchanged after it, or it applies what training applies as well.
+    `is_first`: it was seen before the first step was over.
     """
 
     function: Function
@@ -71,6 +72,7 @@ class Rhythm:
     seconds: float
     computes: bool
     is_check: bool
+    is_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
         step = np.searchsorted(own, rows["t"].astype(np.int64))
         seen = np.bincount(rows["stack"].astype(np.int64), minlength=len(trace.stacks))
         total += np.bincount(function, seen[stack], count).astype(np.int64)
-        inside = (step > 0) & (step < len(own))
+        inside, first = (step > 0) & (step < len(own)), np.unique(rows["stack"][step == 0])
         rows, step = rows[inside], step[inside]
         apart = float(np.median(np.diff(rows["t"]))) / 1e9 if len(rows) > 1 else 0.0
         for place, (steps, counts) in _by_function(rows, step, stack, function).items():
@@ -155,6 +157,7 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
                 seconds=apart * float(counts.sum()) / len(times),
                 computes=bool((mine * computes).sum() >= AGREE * mine.sum()),
                 is_check=is_told or _applies_the_same(trace, functions[place]),
+                is_first=bool(np.isin(stack[function == place], first).any()),
             )
             found.append((place, rhythm))
     return tuple(one for place, one in found if agreed[place] >= AGREE * total[place])
@@ -175,7 +178,7 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
     }
     if not recurring:
         return labels
-    feeds = feeding(trace, recurring)
+    feeds = _feeding(trace, recurring, {one.function for one in found if one.is_first})
     is_one = [frame.key in recurring for frame in trace.frames]
     is_fed = [frame.key in feeds for frame in trace.frames]
     outer = np.array(
@@ -195,6 +198,22 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
         label=np.where(new, ids.index(EVALUATION_LIKE), labels.label),
         label_frame=np.where(new, outer, labels.label_frame),
     )
+
+
+def _feeding(
+    trace: Trace, asked: Collection[Function], first: Collection[Function]
+) -> set[Function]:
+    """Those whose result training takes; of those that ran `first`, also those of which it may."""
+    feeding, every = Feeding(trace), looks(trace)
+    found = set()
+    for function in asked:
+        is_in = [
+            any(trace.frames[frame].key == function for frame in stack) for stack in trace.stacks
+        ]
+        fate = feeding.fate(every * is_in, every * ~np.array(is_in, np.bool_))
+        if fate is Fate.FEEDS or (fate is Fate.KEPT and function in first):
+            found.add(function)
+    return found
 
 
 def _can_recur(file: str) -> bool:

@@ -4,12 +4,12 @@ And what the variables were that count turns of loops, when the agent looked.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.trace.model import Function, Rank
+from perfscope.trace.model import Frame, Function, Rank
 from perfscope.trace.samples import LOOP_TURN_DTYPE
 
 LARGEST = 1 << 62
@@ -21,15 +21,23 @@ MOST_TURNS = 1 << 24
 Lines = tuple[int, int]
 """First and last line of a loop."""
 
+Handed = tuple[int | str, int | str]
+"""A line, or a key of what functions hand to each other, and who takes it."""
+
+RETURNED = "<returned>"
+"""What stands for the result of a function, which whoever calls it takes."""
+
+T = TypeVar("T")
+
 
 def loops_of(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
     """The loops of each function that samples met; none where the agent did not tell them."""
-    return _told(ranks, "lines")
+    return _told(ranks, "lines", _lines)
 
 
 def polling_loops(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
     """Those of them that keep nothing of what they look at: they wait until it has changed."""
-    return _told(ranks, "polls")
+    return _told(ranks, "polls", _lines)
 
 
 def counted_loops(rank: Rank) -> list[tuple[Function, Lines] | None]:
@@ -71,21 +79,30 @@ def _place(told: object) -> Function | None:
     return (parts[0], parts[1]) if len(parts) == 3 else None
 
 
-def passed_on(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
-    """Of each function that samples met, lines of calls, and of those that take their results."""
-    return _told(ranks, "passed", _two)
+def handed_on(ranks: Iterable[Rank]) -> dict[Function, frozenset[Handed]]:
+    """Of each function lines whose results others take, and keys between it and other functions."""
+    return _told(ranks, "passed", _handed)
+
+
+def updating(ranks: Iterable[Rank]) -> frozenset[Frame]:
+    """The lines of the program from which a model was updated, as far as they were looked at."""
+    told = {str(one) for rank in ranks for one in _listed(rank.metadata.get("updates"))}
+    parts = (one.split("\x1f") for one in told)
+    return frozenset(
+        Frame(one[0], one[1], int(one[2])) for one in parts if len(one) == 3 and one[2].isdecimal()
+    )
 
 
 def _told(
-    ranks: Iterable[Rank], what: str, read: Callable[[object], Lines | None] | None = None
-) -> dict[Function, frozenset[Lines]]:
-    found: dict[Function, set[Lines]] = {}
+    ranks: Iterable[Rank], what: str, read: Callable[[object], T | None]
+) -> dict[Function, frozenset[T]]:
+    found: dict[Function, set[T]] = {}
     for rank in ranks:
         told = rank.metadata.get("loops")
         for one in told if isinstance(told, list) else ():
             if (place := _place(one)) is not None:
                 own = found.setdefault(place, set())
-                own.update(filter(None, map(read or _lines, _listed(one.get(what)))))
+                own.update(filter(None, map(read, _listed(one.get(what)))))
     return {function: frozenset(lines) for function, lines in found.items() if lines}
 
 
@@ -102,6 +119,13 @@ def _listed(value: object) -> list[Any]:
 def _two(told: object) -> Lines | None:
     pair = _listed(told)
     if len(pair) != 2 or not all(isinstance(one, int) and one > 0 for one in pair):
+        return None
+    return pair[0], pair[1]
+
+
+def _handed(told: object) -> Handed | None:
+    pair = _listed(told)
+    if len(pair) != 2 or not all(isinstance(one, str) or _counts(one) for one in pair):
         return None
     return pair[0], pair[1]
 

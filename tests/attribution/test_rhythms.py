@@ -108,6 +108,19 @@ def test_what_training_takes_the_result_of_is_no_evaluation(
 
 
 @pytest.mark.parametrize(
+    ("first", "is_evaluation"),
+    [(0, False), (5, True)],  # before anything was trained, or after
+)
+def test_what_is_kept_and_comes_first_may_be_acting(first: int, *, is_evaluation: bool) -> None:
+    """What is put where training may look is an evaluation where training could do without it."""
+    place = "\x1f".join((MAIN[0], MAIN[1], "1"))
+    told = {"place": place, "passed": [[19, "?buffer"], ["buffer", 20]]}
+    acts = (("main", "/job/go.py", 19), *STRANGE[1:])
+    run = record(set(range(first, 200, 10)), stack=acts, metadata={"loops": [told]})
+    assert (EVALUATION_LIKE in {phase.id for phase in run.phases}) is is_evaluation
+
+
+@pytest.mark.parametrize(
     "does",
     [
         set(range(200)),  # each step

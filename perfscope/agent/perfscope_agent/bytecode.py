@@ -1,10 +1,8 @@
 """Which expression of the source a frame is calling, read from its bytecode.
 
 From the instruction that a frame is at, the stack of values is followed backwards to what put the
-called object there. Nothing is run and no value is looked at.
-
-The table of instructions is imported with this module, in the main thread: a sampler's thread that
-imports what the program is importing as well can have both wait for each other for good.
+called object there. Nothing is run and no value is looked at. The table of instructions is imported
+with this module, in the main thread: sampler and program would wait for each other's import.
 """
 
 from __future__ import annotations
@@ -277,7 +275,6 @@ def _iterated(code: CodeType, raw: bytes, last: int) -> Expression | None:
     if not own:
         return _expression(code, found)
     before = [one for one in found[:-1] if one[0] != "PRECALL"]
-    # heights are counted from the lowest value: the callee and its arguments are what is there
     return _expression(code, _callee(before, above))
 
 

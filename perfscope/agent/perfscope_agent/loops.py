@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import opcode
 
-from . import branches, bytecode, flows, places, recorder
+from . import branches, bytecode, places, recorder, relatives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ _names = opcode.opname
 def told() -> list[dict[str, Any]]:
     """The loops of all that was met, and what it passes on; functions with neither are left out."""
     found = []
-    for code, function, file in list(places.met.values()):
+    for (code, function, file), passed in relatives.handed_on(list(places.met.values()), ranges):
         loops = of_code(code)[:_MOST_LOOPS]
-        passed = flows.of_code(code, ranges(code))
         if loops or passed:
             place = recorder.place_text(function, file, code.co_firstlineno)
             one: dict[str, Any] = {"place": place, "lines": [lines for lines, _ in loops]}

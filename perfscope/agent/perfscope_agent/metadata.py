@@ -37,7 +37,7 @@ _MODULES_OF_INTEREST = (
 
 _CLEAN = (
     *("host", "argv", "environment", "rank_environment"),
-    *("operands", "loops", "loop_turns", "read_files", "caches"),
+    *("operands", "loops", "loop_turns", "updates", "read_files", "caches"),
 )
 """The host is where files of the process are found; the others are redacted when they are noted."""
 

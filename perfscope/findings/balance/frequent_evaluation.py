@@ -25,6 +25,7 @@ from perfscope.findings.core.finding import (
     passed,
 )
 from perfscope.findings.core.gain import bound_s, predicted_gain
+from perfscope.findings.facts.doubtful_evaluation import doubtful_evaluation
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import told_steps
 from perfscope.findings.facts.rarer import RARER, rarer
@@ -203,6 +204,8 @@ def _nothing(results: Results) -> Outcome:
         return not_measured(wording.no_phases(results.trace, "evaluate", "*evaluate*"))
     if (left := _most_left_out(results)) is not None:
         return _left_out(results, left)
+    if (either := doubtful_evaluation(results, EVALUATION_SHARE)) is not None:
+        return either
     return passed(
         "No evaluation and no output that several ranks repeat was seen between the steps.",
         Confidence.MEDIUM,

@@ -106,6 +106,12 @@ def test_steps_have_epochs_and_samples(process: Process) -> None:
     assert process.metadata["step_source"] == "torch"
 
 
+def evaluation(process: Process) -> str:
+    """What evaluations are called, after the line that sets the model to it."""
+    line = PROGRAM.splitlines().index("def evaluate(model, data):") + 2
+    return next(name for name, _ in process.phases() if name.endswith(f":{line})"))
+
+
 def test_phases_are_those_of_the_program(process: Process) -> None:
     found = process.phases()
     count = {name: len([n for n, _ in found if n == name]) for name, _ in found}
@@ -116,17 +122,19 @@ def test_phases_are_those_of_the_program(process: Process) -> None:
         "forward": 6 + 4 + 2 + 2,
         "backward": 6 + 4 + 2 + 2,
         "optimizer": 6 + 2 + 2 + 2,
-        "evaluate": 2,
+        evaluation(process): 2,
         "torch.save": 1,
     }
     kinds = dict(found)
     assert kinds["epoch"] == Phase.TRAIN
     assert kinds["DataLoader"] == Phase.INPUT
     assert kinds["torch.save"] == Phase.CHECKPOINT
+    assert kinds[evaluation(process)] == Phase.EVALUATE
+    assert evaluation(process).startswith("eval_batches: evaluate (")
 
 
 def test_evaluation_lies_between_the_epochs(process: Process) -> None:
-    first, second = process.phase_records("evaluate")
+    first, second = process.phase_records(evaluation(process))
     epochs = process.phase_records("epoch")
     assert epochs[0].t1 <= first.t0 < first.t1 <= epochs[1].t0
     assert epochs[1].t1 <= second.t0 < second.t1 <= epochs[2].t0

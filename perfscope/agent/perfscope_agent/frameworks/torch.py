@@ -17,6 +17,7 @@ from . import (
     torch_doubtful,
     torch_loaders,
     torch_own_updates,
+    torch_places,
     torch_profiler,
     torch_traces,
     torch_workers,
@@ -44,7 +45,10 @@ class _Loop:
         self.last_unit_end_ns = 0
         self.evaluation_start_ns = 0
         self.evaluation_end_ns = 0  # latest evidence that it was an evaluation
-        self.has_evaluated = False  # all batches that its loader has
+        self.evaluation_place = ""
+        self.set_first: dict[int, int] = {}  # modules set to it before any training, and since when
+        self.has_batches = False  # that are evaluated
+        self.has_evaluated = False  # all of them
         self.interrupted = (0, 0)  # start of the step, and of its forward pass, when it began
         self.profiled = torch_profiler.requested()
         self.evaluation_root = 0  # identity of the module that was set to evaluation
@@ -80,7 +84,7 @@ class _Loop:
                 self.doubtful.takes(samples, now_ns)
             else:
                 self.leave_training()
-                self.evaluation_end_ns = now_ns
+                self.evaluation_end_ns, self.has_batches = now_ns, True
                 self.doubtful.clear()
             return
         self.unit_samples += samples
@@ -116,13 +120,15 @@ class _Loop:
 
     def begin_evaluation(self, root: int, now_ns: int) -> None:
         """The model was set to evaluation, or batches are read without gradients."""
+        if self.evaluation_start_ns and root != self.evaluation_root and not self.has_backward:
+            self.set_first.setdefault(root, now_ns)
         # inside a call of Keras it is Keras that tells its evaluations
         if not self.evaluation_start_ns and not wrap.Depth.value:
             self.interrupted = self.unit_start_ns, self.forward_start_ns
             self.unit_start_ns = self.forward_start_ns = 0
             self.evaluation_start_ns, self.evaluation_end_ns = now_ns, 0
-            self.has_evaluated = False
-            self.evaluation_root = root
+            self.has_batches = self.has_evaluated = False
+            self.evaluation_root, self.evaluation_place = root, torch_places.outside()
             self.doubtful.clear()
 
     def leave_training(self) -> None:
@@ -145,8 +151,11 @@ class _Loop:
         """Writes the evaluation, if there was evidence of one (end_ns is not 0)."""
         if end_ns:
             self.leave_training()
-        self.emit(recorder.Phase.EVALUATE, "evaluate", self.evaluation_start_ns, end_ns)
+        name = torch_places.BY_BATCHES if self.has_batches else torch_places.BY_MODE
+        name += self.evaluation_place
+        self.emit(recorder.Phase.EVALUATE, name, self.evaluation_start_ns, end_ns)
         self.evaluation_start_ns = 0
+        self.set_first.clear()
 
     def begins_backward(self, now_ns: int) -> None:
         """Gradients are wanted: an evaluation is over, and so is the forward pass."""
@@ -236,6 +245,10 @@ def tell(action: Callable[..., None], *arguments: Any) -> None:
         notes.failure("the loop of PyTorch", error)
 
 
+def _emit(kind: int, name: str, start_ns: int, end_ns: int) -> None:
+    _loop.emit(kind, name, start_ns, end_ns)
+
+
 _loop = _Loop()
 backward_depth = 0
 """Backward passes that are running: checkpointed models nest them."""
@@ -280,26 +293,7 @@ def install_loader(module: ModuleType) -> None:
         return following
 
     torch_compile.replace(module._BaseDataLoaderIter, "__next__", make_next)
-    torch_compile.replace(module.DataLoader, "__iter__", _make_iter)
-
-
-def _make_iter(original: AnyFunction) -> AnyFunction:
-    torch_module = torch_compile.module()
-
-    def iterate(self: Any) -> Any:
-        rec = recorder.current
-        if rec is None or torch_module.compiler.is_compiling():
-            return original(self)
-        torch_loaders.note(_SOURCE, self)
-        begin_ns = rec.now()
-        iterator = original(self)
-        if torch_workers.is_ready(iterator) is not None:  # its workers begin: no batch before that
-            end_ns = rec.now()
-            _loop.emit(recorder.Phase.INPUT, "DataLoader", begin_ns, end_ns)
-            torch_workers.began(iterator, torch_module.is_grad_enabled(), end_ns - begin_ns)
-        return iterator
-
-    return iterate
+    torch_compile.replace(module.DataLoader, "__iter__", torch_loaders.iterating(_SOURCE, _emit))
 
 
 def install_backward(module: ModuleType) -> None:
@@ -321,6 +315,7 @@ def install_backward(module: ModuleType) -> None:
                 tell(debug_settings.at_backward)
             tell(_loop.begins_backward, rec.now())
             tell(torch_workers.passes_back)
+            tell(torch_places.trains)
             if _loop.profiled is not None:
                 tell(_loop.profiled.begins_step)
             for action in before_backward:
@@ -366,6 +361,8 @@ def sets_mode(root: int, mode: Any, now_ns: int) -> None:
     if mode is False:
         _loop.begin_evaluation(root, now_ns)
     elif mode is True and _loop.evaluation_start_ns:
+        if root in _loop.set_first:  # the one before it stays in evaluation, as a target's copy
+            _loop.evaluation_root, _loop.evaluation_start_ns = root, _loop.set_first[root]
         if root == _loop.evaluation_root:
             _loop.end_evaluation(now_ns)
         else:
@@ -388,6 +385,7 @@ def forget() -> None:
     global _loop, backward_depth
     _loop, backward_depth = _Loop(), 0
     torch_workers.forget()
+    torch_places.forget()
 
 
 def finish() -> None:

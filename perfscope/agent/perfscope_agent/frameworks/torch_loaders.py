@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, notes
-from ..kinds import Any
-from . import torch_compile
+from .. import metadata, notes, recorder
+from ..kinds import Any, AnyFunction, Callable
+from . import torch_compile, torch_workers
 
 _MOST_LOADERS = 8
 _MOST_NOTED = 64
@@ -20,6 +20,29 @@ def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     del _loaders[:]
     _noted.clear()
+
+
+def iterating(source: str, emit: Callable[..., None]) -> Callable[[AnyFunction], AnyFunction]:
+    """Makes a loader's iterator note its settings, and tell when its workers begin."""
+    torch_module = torch_compile.module()
+
+    def make(original: AnyFunction) -> AnyFunction:
+        def iterate(self: Any) -> Any:
+            rec = recorder.current
+            if rec is None or torch_module.compiler.is_compiling():
+                return original(self)
+            note(source, self)
+            begin_ns = rec.now()
+            iterator = original(self)
+            if torch_workers.is_ready(iterator) is not None:  # no batch before its workers begin
+                end_ns = rec.now()
+                emit(recorder.Phase.INPUT, "DataLoader", begin_ns, end_ns)
+                torch_workers.began(iterator, torch_module.is_grad_enabled(), end_ns - begin_ns)
+            return iterator
+
+        return iterate
+
+    return make
 
 
 def note(source: str, loader: Any) -> None:
