@@ -19,12 +19,13 @@ from perfscope.document.hardware import hardware
 from perfscope.document.horovod import horovod
 from perfscope.document.how_measured import how_measured
 from perfscope.document.losses import losses
+from perfscope.document.no_finding import much_is_lost
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.replayed import replayed
 from perfscope.document.splits import bridged, split
 from perfscope.document.timeline import timeline
-from perfscope.document.verdict import much_is_lost, verdict
+from perfscope.document.verdict import verdict
 from perfscope.document.whole_run import whole_run
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file

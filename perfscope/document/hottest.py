@@ -24,10 +24,8 @@ MOST = 3
 OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
-NOT_JUDGED = (
-    "That is the job's own work, in which perfscope measured no loss. Only its authors can tell "
-    "whether less of it would do: results worth caching, padded or unbatched input, unused results."
-)
+WHERE_TO_LOOK = "Look there for results worth caching, padded or unbatched input, unused results."
+"""Of the job's own work, in which nothing was seen to be lost: only its authors can tell."""
 
 SINGLE = "where single precision is exact enough, it halves the bytes and the time of vector code."
 
@@ -66,7 +64,7 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
     for share, one in zip(shares, first, strict=True):
         where, on_what = _where(own[one], lines, whole_ns)
         parts.append(f"{where} takes {share}{on_what}")
-    leads = f" {NOT_JUDGED}{_doubles(first, lines)}" if is_alone else ""
+    leads = f" {WHERE_TO_LOOK}{_doubles(first, lines)}" if is_alone else ""
     told = [f" {'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
     return next((one for one in told if len(one) <= room), "")
 

@@ -6,6 +6,7 @@ from perfscope.document.quality_host import of_host
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
+from perfscope.units import inside
 
 
 def used_by_others(results: Results) -> str:
@@ -34,4 +35,4 @@ def beside_others(
     told = f"Processes outside the job {f'used {used}' if used else 'use its CPUs'}"
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
     others = f"{told}: with no other load on the host, the run would be {saved} shorter"
-    return f"{others}. In the job itself: {of_job}"
+    return f"{others}. Apart from that: {inside(of_job)}"

@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from perfscope.attribution.soundness import why_spoiled
-from perfscope.document import tensors
-from perfscope.document.blocks import leaders
 from perfscope.document.damage import spoils_comparison
-from perfscope.document.headline import Headline, apart, headline, outside, unwatched
+from perfscope.document.headline import headline, outside, unwatched
 from perfscope.document.hottest import hottest
+from perfscope.document.no_finding import (
+    UNKNOWN,
+    first_action,
+    is_inefficient,
+    much_is_lost,
+    unknown_efficiency,
+    without_findings,
+)
 from perfscope.document.others import beside_others, used_by_others
-from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -18,39 +22,26 @@ from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.order import LIKELY, likely_share
-from perfscope.findings.core.thresholds import WARN_SHARE
-from perfscope.findings.core.wording import of_window, place, wholes_of_run
+from perfscope.findings.core.wording import wholes_of_run
 from perfscope.findings.facts.facts import Facts
-from perfscope.losses.entry import NO_LOSS, LossAccount
-from perfscope.losses.words import label
+from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
 from perfscope.savings import Wholes
-from perfscope.schema.enums import LossKind, Status
-from perfscope.schema.losses import NOT_USEFUL, spread
+from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
-from perfscope.trace.damage import Damage, Need
-from perfscope.trace.model import Format
-from perfscope.units import NS, format_count, format_ratio, format_seconds, format_share, of_all
+from perfscope.trace.damage import Damage
+from perfscope.units import (
+    format_count,
+)
 
 MOST = 3
-TRAINS = 0.95
-"""Of the ranks' time in the focus: with less training work, something is lost that is named."""
 
-GOOD_EFFICIENCY = 0.8
-"""Below this parallel efficiency a run without findings is not called healthy."""
 
 UNPRICED_SHARE = 0.1  # of the focus: the bound that a fault without seconds is ranked as
 FIRST = "singleton_worlds"  # makes the meaning of all others another
-MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
-STRETCHED = {
-    *(LossKind.OTHER_PROCESSES, LossKind.CPU_WAIT),
-    *(LossKind.WAITING, LossKind.TRANSFER, LossKind.COMMUNICATION),
-}
-"""Kinds of loss that take longer where other processes use the host's CPUs."""
-UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 
 
 def verdict(
@@ -78,9 +69,12 @@ def verdict(
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + _kept(results) + beside
     last = unwatched(results)
+    status = _status(results, findings, faults, damage=damage, losses=losses)
+    where = _hottest(run, top, LONGEST_TEXT - (len(sentence + last) if top else 0))
     return Verdict(
-        sentence=sentence + _hottest(run, top, LONGEST_TEXT - len(sentence + last)) + last,
-        status=_status(results, findings, faults, damage=damage, losses=losses),
+        sentence=sentence + (where if top else "") + last,
+        action="" if top else first_action(run, findings, status, where, others),
+        status=status,
         efficiency=headline(results).judged,
         combined_gain_s=gain_s,
         combined_gain_share=share_of(gain_s, of.window_s),
@@ -190,9 +184,9 @@ def _status(
 ) -> Status:
     if spoils_comparison(damage) or any(finding.status is Status.FAIL for finding in faults):
         return Status.FAIL
-    if damage or faults or _is_inefficient(results):
+    if damage or faults or is_inefficient(results):
         return Status.WARN
-    if all(finding.status in UNKNOWN for finding in findings) or _unknown_efficiency(results):
+    if all(finding.status in UNKNOWN for finding in findings) or unknown_efficiency(results):
         return Status.INFO
     if losses is not None and much_is_lost(losses):
         # nobody knows the change that gives it back, which is not to have passed
@@ -210,11 +204,8 @@ def _sentence(
     is_disturbed: bool,
 ) -> str:
     if not top:
-        return _healthy(results, findings, losses, is_disturbed=is_disturbed)
-    blocks = len(top) - len(leaders(top))
-    others = {1: "", 2: " There is 1 more problem."}.get(blocks, " There are 2 more problems.")
-    first = "" if top[0].damage in told else _about(top[0], wholes_of_run(results))
-    return (first + others).strip()
+        return without_findings(results, findings, losses, is_disturbed=is_disturbed)
+    return "" if top[0].damage in told else _about(top[0], wholes_of_run(results))
 
 
 def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:
@@ -248,136 +239,6 @@ def _about(finding: Finding, of: Wholes) -> str:
         is_by_assumption=saving.is_by_assumption,
     )
     return f"{finding.title}. Estimated saving: {told}. {saving.bridge}".rstrip()
-
-
-def _healthy(
-    results: Results,
-    findings: Sequence[Finding],
-    losses: LossAccount | None = None,
-    *,
-    is_disturbed: bool = False,
-) -> str:
-    judged = [finding for finding in findings if finding.status not in UNKNOWN]
-    if not judged and (told := tensors.sentence(results)):
-        return told
-    if unknown := _unknown_efficiency(results):
-        known = known_without_efficiency(results)
-        return f"The efficiency of this run is not known: {unknown}.{known}"
-    if not judged:
-        if why_spoiled(results.damage, Need.EVERY_RANK):
-            return how_to_be_whole(results)
-        open_ones = [finding.summary for finding in findings if finding.status.is_unmade]
-        reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
-        said = "Nothing can be said about this run."
-        for place, reason in enumerate(reasons):
-            if place and len(said) + len(reason) >= MOST_CHARACTERS:
-                break
-            said += f" {reason}"
-        return said
-    not_made = sum(finding.status.is_unmade for finding in findings)
-    rest = f" {not_made} of {len(findings)} diagnoses could not run." if not_made else ""
-    if why_spoiled(results.damage, Need.EVERY_RANK):
-        return f"The recorded ranks alone give no finding.{rest} {how_to_be_whole(results)}"
-    leading = headline(results)
-    ranks = len(results.trace.ranks)
-    number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
-    subject = f"{'1 process' if ranks == 1 else f'{ranks} ranks'}{number}"
-    alone = apart(results)
-    if _is_inefficient(results) and not is_disturbed:
-        lost = _lost(losses, ranks)
-        return _inefficient(leading, subject, lost) + rest
-    if losses is not None and much_is_lost(losses):
-        no_change = f"perfscope found no change that would save at least {of_window(WARN_SHARE)}"
-        share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} there"
-        used = f"{share} went to {NOT_USEFUL}{_largest(losses, ranks, is_disturbed=is_disturbed)}"
-        return f"{alone}{no_change}. {used}.{rest}"
-    return (
-        f"{alone}{_found_nothing(results)}: {subject}{_little(losses, ranks)}, and no finding is "
-        f"worth {of_window(WARN_SHARE)}.{rest}"
-    )
-
-
-def _little(losses: LossAccount | None, ranks: int) -> str:
-    """What share was lost, as a clause; "" where nobody knows."""
-    if losses is None or losses.lost_share is None:
-        return ""
-    if not losses.lost_share:
-        return f", none of {of_all('time', ranks)} is known to be lost"
-    return f", {_went(losses, ranks)}"
-
-
-def _went(losses: LossAccount, ranks: int) -> str:
-    share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
-    return f"{share} went to {NOT_USEFUL}"
-
-
-def much_is_lost(losses: LossAccount) -> bool:
-    """Whether too much is lost to a known cause to say that nothing is to be fixed.
-
-    What is not known may all be training work: a check of the result's quality tells of it.
-    """
-    return losses.lost_share is not None and losses.lost_share > 1 - TRAINS
-
-
-def _lost(losses: LossAccount | None, ranks: int) -> str:
-    """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
-    if losses is None or not much_is_lost(losses):
-        return ""
-    return f"{_went(losses, ranks)}{_largest(losses, ranks, is_disturbed=False)}"
-
-
-def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
-    """The largest cause of lost time, as the rest of a sentence.
-
-    Where it was just told what other work on the host costs, that is part of the share, and how
-    long messages and late ranks took is no measure of what they would without it.
-    """
-    included = ", including what other processes take" if is_disturbed else ""
-    not_own = NO_LOSS | STRETCHED if is_disturbed else NO_LOSS
-    first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
-    if first is None or first.ns < WARN_SHARE * losses.window_ns:
-        return included
-    is_told = first.pattern is not None and first.is_certain is not False
-    pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
-    where = f" in {place(first.frame)}" if first.frame else ""
-    each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = " besides communication and waiting for other ranks" if is_disturbed and ranks > 1 else ""
-    return (
-        f"{included}. Of its causes{own}, the largest is “{label(first)}”{where}: {each}{pattern}"
-    )
-
-
-def _inefficient(leading: Headline, subject: str, lost: str) -> str:
-    """That much is lost; the parallel efficiency counts less than all of it, which is said."""
-    if not lost or leading.value is None or leading.id != "parallel_efficiency":
-        why = lost or leading.lost_to
-        return f"Efficiency is low: {subject}{why and f'; {why}'}."
-    return (
-        f"Efficiency is low: {lost}. Parallel efficiency, {format_ratio(leading.value)}, counts "
-        "only what ranks lose to each other."
-    )
-
-
-def _unknown_efficiency(results: Results) -> str | None:
-    """Why the efficiency of a run of several ranks is not known; None where it is, or was told."""
-    trace = results.trace
-    is_lone = trace.format is Format.PERFSCOPE and len(trace.ranks) == 1
-    if is_lone or apart(results) or why_spoiled(results.damage, Need.EVERY_RANK):
-        return None  # a lone process needs none, of a damaged run it is said already
-    whole = headline(results)
-    return whole.reason if whole.value is None else None
-
-
-def _found_nothing(results: Results) -> str:
-    if any(damage.id == "endings" for damage in results.damage):
-        return "Up to that point nothing to fix was found"
-    return "Nothing to fix was found"
-
-
-def _is_inefficient(results: Results) -> bool:
-    """Whether the ranks lost so much that "nothing to fix" would mislead."""
-    value = headline(results).value
-    return value is not None and value < GOOD_EFFICIENCY
 
 
 def _kept(results: Results) -> str:

@@ -27,6 +27,8 @@ STATUSES = {
     "pass": StatusWord("✓", "Passed", "pass"),
     "error": StatusWord("?", "Check failed to run", "warn"),
 }
+ALL_WELL = StatusWord("✓", "All well", "pass")
+NO_PROBLEM = StatusWord("✓", "No problem", "info")
 UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
 
 MINOR_BELOW = 0.03

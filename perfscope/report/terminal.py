@@ -10,10 +10,10 @@ from rich.text import Text
 
 from perfscope.output import visible
 from perfscope.report.formats import NBSP
-from perfscope.report.labels import formula_words, phase_words
+from perfscope.report.labels import formula_words
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.breakdown import useful_sentence
-from perfscope.report.sections.causes import phase_labels, waiting_sentence
+from perfscope.report.sections.causes import composition, phase_labels, waiting_sentence
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of, of_others
 from perfscope.report.sections.findings import (
@@ -29,13 +29,14 @@ from perfscope.report.sections.findings import (
 )
 from perfscope.report.sections.losses import takeaway
 from perfscope.report.sections.overview import (
-    advice,
+    also_seen,
     how_sure,
     is_of_damage,
     launched,
     lengths,
     on_hosts,
     on_ranks,
+    what_to_do,
 )
 from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.sureness import doubt
@@ -51,7 +52,7 @@ from perfscope.schema.efficiency import DEVICE_FACTORS
 from perfscope.units import counted, format_ratio, format_seconds, format_share, inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from perfscope.schema.analysis import Analysis
     from perfscope.schema.findings import FindingRow
     from perfscope.schema.other_tools import ToolReport
-    from perfscope.schema.replay import CriticalPath
     from perfscope.schema.run import Run
     from perfscope.schema.time import Metrics
     from perfscope.schema.whole_run import WholeRun
@@ -88,8 +88,6 @@ LONGEST_VERDICT = 1000  # as on the page: a verdict is told in full
 LABEL_WIDTH = 27
 MOST_BAR_WIDTH = 28
 LEAST_BESIDE = 24  # the share and the seconds beside a label
-MOST_PARTS = 3  # phases of the critical path that are named
-LEAST_PART = 0.001
 MOST_REPORTS, MOST_SAID = 4, 3
 
 
@@ -99,13 +97,14 @@ def print_summary(result: Analysis, console: Console) -> None:
     console.print()
     style = _style(verdict_word(result))
     line(console, f"Verdict: {result.verdict.sentence}", style=style, longest=LONGEST_VERDICT)
+    _print_action(result, console)
     _print_top(result, console)
     # where nothing else is known of the run, this is what there is to know
     is_all = not result.verdict.top and result.metrics.parallel_efficiency.value is None
     _print_other_tools(result.other_tools if is_all else (), console)
     _print_unmade(result, console)
     console.print()
-    sure = (how_sure(result), advice(result), f"{trust_and_doubts(result.quality)}.")
+    sure = (how_sure(result), f"{trust_and_doubts(result.quality)}.")
     line(console, f"Can I trust this? {' '.join(one for one in sure if one)}")
     console.print()
     _print_devices(result, console)
@@ -132,15 +131,15 @@ def _print_unmade(result: Analysis, console: Console) -> None:
     if result.verdict.top or not why:
         return
     [(reason, count)] = why.most_common(1)
+    if count == 1 < why.total():
+        return
     told = "A diagnosis" if why.total() == 1 else "Several diagnoses"
     line(console, f"{told} could not run{_because(count, why.total())}: {clean(reason)}")
 
 
 def _because(count: int, total: int) -> str:
     """How many of the diagnoses that could not run the reason that follows stands for."""
-    if count == total:
-        return ""
-    return ", most often because of this" if count > 1 else ", one of them because of this"
+    return "" if count == total else ", most often because of this"
 
 
 def clean(text: object) -> str:
@@ -289,7 +288,7 @@ def _print_causes(result: Analysis, console: Console) -> None:
     """What the length of the run is made of, and what most of the waiting is due to."""
     path = result.replay.critical_path
     if path and any(row.phase for row in path.by_phase):
-        parts = _composition(path, phase_labels(result.phases))
+        parts = composition(path, phase_labels(result.phases))
         line(console, f"Critical path {format_seconds(path.seconds)}: {parts}")
     for told in (waiting_sentence(result), takeaway(result), useful_sentence(result)):
         if told:
@@ -301,17 +300,6 @@ def _print_other_tools(reports: Sequence[ToolReport], console: Console) -> None:
     for report in reports[:MOST_REPORTS]:
         for said in report.says[:MOST_SAID]:
             line(console, f"{report.tool}: {said}")
-
-
-def _composition(path: CriticalPath, labels: Mapping[str, str]) -> str:
-    """The shares of the phases with most work on the path, of the other ones, and of transfer."""
-    phases = path.by_phase[:MOST_PARTS]
-    parts = [(phase_words(row.phase, labels), row.seconds) for row in phases]
-    parts.append(("other work", path.work_s - sum(seconds for _, seconds in parts)))
-    parts.append(("transfer", path.transfer_s))
-    whole = path.seconds or 1.0
-    told = [(name, seconds / whole) for name, seconds in parts]
-    return ", ".join(f"{clean(n)} {format_share(s)}" for n, s in told if s >= LEAST_PART)
 
 
 def _print_breakdown(result: Analysis, console: Console) -> None:
@@ -341,6 +329,14 @@ def _print_breakdown(result: Analysis, console: Console) -> None:
     line(console, breakdown.explained(result), longest=LONGEST_VERDICT)
 
 
+def _print_action(result: Analysis, console: Console) -> None:
+    """What to do first where no finding says it, and what was seen that is no problem."""
+    if result.verdict.action:
+        _print_steps([("First action", result.verdict.action)], console)
+        if seen := "; ".join(clean(one["title"]) for one in also_seen(result)):
+            line(console, f"Noted: {seen}", indent=3)
+
+
 def _print_top(result: Analysis, console: Console) -> None:
     findings = {finding.id: finding for finding in result.findings}
     named = [findings[name] for name in result.verdict.top if name in findings]
@@ -351,14 +347,20 @@ def _print_top(result: Analysis, console: Console) -> None:
         is_told = is_told and not is_of_damage(result)
         if not is_told:
             console.print()
-        world = result.run.recorded_ranks
-        _print_finding(finding, number, of, console, world=world, is_told=is_told)
+        _print_finding(result, finding, number, console, is_told=is_told)
         for other in named:
             if other.seen_with == finding.id:
                 _print_view(other, finding, of, console)
     if told := together(result.verdict, result.findings):
         console.print()
         line(console, " ".join(f"{one}." for one in told))
+
+
+def _print_steps(told: Sequence[tuple[str, str]], console: Console) -> None:
+    """What to do, in full: a command that is cut short is none."""
+    for name, step in told:
+        whole = visible(step, longest=LONGEST_VERDICT)
+        line(console, f"{name}: {whole}", indent=3, longest=LONGEST_VERDICT)
 
 
 def _print_view(finding: FindingRow, leader: FindingRow, of: Wholes, console: Console) -> None:
@@ -368,16 +370,15 @@ def _print_view(finding: FindingRow, leader: FindingRow, of: Wholes, console: Co
 
 
 def _print_finding(
+    result: Analysis,
     finding: FindingRow,
     number: int,
-    of: Wholes,
     console: Console,
     *,
-    world: int,
     is_told: bool,
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
-    told, style = saving_text(finding, of.of_run), _style(weight(finding))
+    told, style = saving_text(finding, wholes(result).of_run), _style(weight(finding))
     why = f" ({doubt(finding)})" if doubt(finding) else ""
     severity = f"{weight(finding).word}{why}"
     if is_told:
@@ -390,10 +391,10 @@ def _print_finding(
     if not told:
         unknown = "" if why else "Saving not estimated. "
         line(console, f"{unknown}{clean(finding.summary)}", indent=3)
-    if finding.actions:
-        step = visible(finding.actions[0], longest=LONGEST_VERDICT)
-        line(console, f"Next step: {step}", indent=3, longest=LONGEST_VERDICT)
-    if places := where_text(finding, world):
+    steps = what_to_do(result, finding)
+    _print_steps(steps[:1], console)
+    if places := where_text(result, finding):
         line(console, f"Where: {clean(places)}", indent=3)
+    _print_steps(steps[1:], console)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)

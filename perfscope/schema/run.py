@@ -151,6 +151,8 @@ class Verdict:
     """The sentence on the first screen, and what the first actions save together."""
 
     sentence: str
+    # what to do first where no finding says it, in sentences; "" where one does
+    action: str
     status: Status  # `info` when nothing can be said
     efficiency: JudgedEfficiency  # also that of `--fail-under`
     # what the first actions of the `top` findings save when all are taken, replayed together; gains

@@ -8,7 +8,7 @@ import pytest
 
 from perfscope.document import verdict as verdicts
 from perfscope.document.build import build
-from perfscope.document.hottest import NOT_JUDGED, SINGLE, hottest
+from perfscope.document.hottest import SINGLE, WHERE_TO_LOOK, hottest
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
@@ -61,7 +61,7 @@ def test_ranks_that_never_communicate_are_independent(*, is_recorded: bool) -> N
     if not is_recorded:
         builder.set(not_recorded={"communication": "a timeline tells no calls"})
     run = analyze_trace(builder.build())
-    said = "The 2 ranks are independent tasks: they never communicate. Nothing to fix was found"
+    said = "The 2 ranks are independent tasks: they never communicate. Nothing to fix: "
     found = verdict(run)
     assert found["sentence"].startswith(said) is is_recorded
     assert ("is not known" in found["sentence"]) is not is_recorded
@@ -90,9 +90,9 @@ def test_gains_together_are_replayed_together() -> None:
 def test_healthy() -> None:
     found = verdict(analyze(Plan()))
     assert found["status"] == "pass"
-    assert found["sentence"].startswith(
-        "Nothing to fix was found: 4 ranks, parallel efficiency 0.9"
-    )
+    assert found["sentence"].startswith("Nothing to fix: ")
+    assert "(4 ranks, parallel efficiency 0.9" in found["sentence"]
+    assert found["action"].startswith("None needed.")
     assert found["top"] == []
     assert found["combined_gain_s"] is None
 
@@ -122,10 +122,11 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     assert "relax()" in shorter
     assert "flux()" not in shorter
     assert hottest(facts, [relax], 10, is_alone=False) == ""
-    assert found["sentence"].endswith(
+    assert found["action"] == (
+        "None needed. To go faster, begin where most is computed: "
         "relax() (plate.py:25) takes 66.0 % of the ranks' time in the analyzed window, computing "
         "or waiting for a CPU (62.7 % in numpy.multiply); flux() (plate.py:40) takes 33.0 %."
-        f" {NOT_JUDGED}"
+        f" {WHERE_TO_LOOK}"
     )
 
 
@@ -140,7 +141,7 @@ def test_who_waits_for_threads_that_rest_computes_nothing(cpus: float, *, is_tol
             at = 0.5 + tick / 10
             rank.stack(at, [("serve", "/job/server.py", 7), called, ("futex", "<system-call>", 0)])
             rank.process_sample(at, cpu_s=cpus * at, queue_delay_s=0.0)
-    told = str(verdict(analyze_trace(builder.build()))["sentence"])
+    told = str(verdict(analyze_trace(builder.build()))["action"])
     assert ("serve() (server.py:7)" in told) is is_told
 
 
@@ -161,10 +162,10 @@ def test_says_what_the_functions_that_compute_most_work_on() -> None:
             frames = (relax,) if tick % 5 < 2 else (caller, inner)
             rank.stack(0.5 + tick / 10, (*frames, ("multiply", "<built-in>", 0)))
     found = verdict(analyze_trace(builder.build()))
-    assert "inner() (plate.py:50) takes 60.6 %" in found["sentence"]
+    assert "inner() (plate.py:50) takes 60.6 %" in found["action"]
     works = "% in multiply; it works on `plate` of 900 × 900 float64)"
-    assert works in found["sentence"]
-    assert found["sentence"].endswith(f" is in double precision: {SINGLE}")
+    assert works in found["action"]
+    assert found["action"].endswith(f" is in double precision: {SINGLE}")
 
 
 def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:
@@ -204,10 +205,7 @@ def test_a_killed_rank_comes_first() -> None:
 
     found = verdict(analyze_trace(training_run(Plan(steps=20), change=kill)))
     assert found["sentence"].startswith("The run was cut short 6.73 s after the start: rank 1 was ")
-    assert (
-        "killed by SIGKILL (9). Up to that point nothing to fix was found: 4 ranks"
-        in found["sentence"]
-    )
+    assert "killed by SIGKILL (9). Up to that point nothing to fix: " in found["sentence"]
 
 
 def test_processes_that_never_met_come_first() -> None:
@@ -260,7 +258,6 @@ def test_two_findings_say_what_both_fixes_give() -> None:
     found = verdict(analyze(Plan(evaluate_s=4.0, slow_rank=1, slow_forward_s=0.05)))
     assert found["top"] == ["rank_zero_evaluation", "load_imbalance"]
     gain = format_seconds(found["combined_gain_s"])
-    assert found["sentence"].endswith(" There is 1 more problem.")
     assert found["combined_text"].startswith(f"fixing both would save {gain} (")
 
 
@@ -279,7 +276,7 @@ def test_a_bound_that_was_not_replayed_is_no_part_of_a_sum() -> None:
     )
     assert found["top"] == ["rank_zero_evaluation", "bound"]
     assert found["combined_gain_s"] is None
-    assert "There is 1 more problem." in found["sentence"]
+    assert found["action"] == ""
 
 
 def test_what_is_fixed_together_is_told_in_one_way() -> None:
@@ -293,7 +290,6 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     gain = format_seconds(found["combined_gain_s"])
     told = f"fixing both findings that can be simulated would save up to {gain}"
     assert found["combined_text"].startswith(f"{told} (")
-    assert " There are 2 more problems." in found["sentence"]
 
 
 def test_one_finding_is_nothing_together() -> None:
@@ -331,20 +327,20 @@ def polling(busy_s: float) -> TraceBuilder:
             "warn",
             (
                 "Efficiency is low: 78.9 % of the ranks' time in the analyzed window went to "
-                "something other than useful computation. Of its causes, the largest is "
-                "“Unexplained waiting”: 22.1 s per rank. Parallel efficiency, 0.211, counts only "
+                "something other than useful computation. The largest part of that is "
+                "unexplained waiting: 22.1 s per rank. Parallel efficiency, 0.211, counts only "
             ),
         ),
         (
             0.1,
             "info",
             (
-                "perfscope found no change that would save at least 1.0 % of the analyzed "
-                "window. 9.3 % of the ranks' time there went to something other than useful "
-                "computation. Of its causes, the largest is "
+                "No problem found: 9.3 % of the ranks' time in the analyzed window went to "
+                "something other than useful computation, and no known change would save 1.0 % "
+                "of it. The largest part of the rest is "
             ),
         ),
-        (0.01, "pass", "Nothing to fix was found: 2 ranks"),
+        (0.01, "pass", "Nothing to fix: 0.9 % of the ranks' time"),
     ],
 )
 def test_what_is_lost_without_a_finding_is_no_pass(busy_s: float, status: str, told: str) -> None:

@@ -91,7 +91,7 @@ def test_the_verdict_names_the_call_and_what_it_costs(faulty: Analyzed) -> None:
     assert found["sentence"] == (
         "Model.predict is called 199,810 times and builds an input pipeline each time: 62.5 % of "
         "each call. Estimated saving: up to 4 h 26 min (79.9 % of the 5 h 33 min run). The "
-        "saving counts all 80.0 ms of each call, as most of it is set-up. There is 1 more problem."
+        "saving counts all 80.0 ms of each call, as most of it is set-up."
     )
 
 
@@ -130,7 +130,7 @@ def test_the_ranks_that_fit_before_and_after_the_cure(faulty: Analyzed) -> None:
 def test_eight_cured_ranks_fit(tmp_path: Path) -> None:
     write(tmp_path, ranks=8, cured=True)
     cured = analyzed(tmp_path)
-    assert "Nothing to fix was found: 8 ranks" in str(verdict(cured)["sentence"])
+    assert str(verdict(cured)["sentence"]).startswith("Nothing to fix: ")
     found = cured.findings
     assert found["memory_growth"].status is Status.PASS
     assert found["memory_headroom"].status is Status.PASS

@@ -82,7 +82,7 @@ def test_first_screen_says_what_matters() -> None:
         assert expected in overview
     # the verdict says what is first: it stands there once
     assert overview.count("Rank 0 evaluates alone") == 1
-    assert overview.count("Next step") == 2
+    assert overview.count("First action") == 2
 
 
 def test_same_document_gives_the_same_bytes_in_every_process() -> None:

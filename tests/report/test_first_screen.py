@@ -304,7 +304,7 @@ def test_one_problem_is_one_block() -> None:
     told = also(document)
     assert told.startswith("Ranks work longer in turn : estimated saving 2.00 s (28.3 % of")
     assert ". Look there. Together " in told.split("Evidence")[0]
-    assert page.count("Next step ") == 1
+    assert page.count("First action ") == 1
     second["where"] = first["where"] = [
         {"function": "evaluate", "file": "/job/train.py", "line": 96, "hint": ""}
     ]
@@ -363,14 +363,14 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
 @pytest.mark.parametrize(
     ("changes", "counts", "told"),
     [
-        ({"confidence": "high"}, "", "Fix this now, record again"),
-        ({"confidence": "medium"}, "does not count other load", "Fix this now: a busy host"),
-        ({"confidence": "medium", "is_inferred": True}, "", "Try it first"),
-        ({"confidence": "low", "is_inferred": True}, "", "Try it first"),
+        ({"confidence": "high"}, "", "Record again after the change"),
+        ({"confidence": "medium"}, "does not count other load", "on one that is."),
+        ({"confidence": "medium", "is_inferred": True}, "", "Make the change in a short run"),
+        ({"confidence": "low", "is_inferred": True}, "", "Make the change in a short run"),
         ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),
-        ({"confidence": "low", "gain_interval_s": None}, "", "Try it first"),
-        ({"confidence": "low", "gain_basis": "upper_bound"}, "", "Try it first"),
-        (POSSIBLE, "", "Try it first"),
+        ({"confidence": "low", "gain_interval_s": None}, "", "Make the change in a short run"),
+        ({"confidence": "low", "gain_basis": "upper_bound"}, "", "Make the change in a short run"),
+        (POSSIBLE, "", "Make the change in a short run"),
         (POSSIBLE, "", "something else may explain it. If nothing else does, simulating"),
     ],
 )
@@ -380,7 +380,7 @@ def test_what_to_do_first_follows_from_how_sure_it_is(
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, **changes)
     row["first_action"]["counts"] = counts
-    advice = ("Fix this now", "Try it first", "Record a longer run before")
+    advice = ("again after the change", "in a short run", "a longer run before")
     assert told in words(document)
     assert sum(one in words(document) for one in advice) == 1
 

@@ -114,5 +114,5 @@ def test_a_damaged_recording_says_how_to_be_whole_before_what_its_parts_tell() -
     overview = told.html[told.html.index('class="verdict') : told.html.index('class="columns"')]
     said = " ".join(texts_of(overview))
     assert "Give perfscope analyze the files of all ranks together." in said
-    assert "Next step" not in said
+    assert "First action" not in said
     assert "1. Problem: Devices are idle" in told.terminal

@@ -228,10 +228,7 @@ def test_endless_text_is_cut() -> None:
             ["no counters", "no steps", "no counters"],
             "Several diagnoses could not run, most often because of this: no counters",
         ),
-        (
-            ["no counters", "no steps"],
-            "Several diagnoses could not run, one of them because of this: no counters",
-        ),
+        (["no counters", "no steps"], ""),  # one of several reasons says little
     ],
 )
 def test_why_diagnoses_could_not_be_made(reasons: list[str], told: str) -> None:
@@ -240,7 +237,9 @@ def test_why_diagnoses_could_not_be_made(reasons: list[str], told: str) -> None:
     rows = [row for row in document["findings"] if row["status"] == "pass"]
     unmade = [like | {"status": "not_measured", "summary": reason} for reason in reasons]
     text = shown(document | {"findings": rows + unmade}, width=200)
-    assert told in text.splitlines()
+    assert [one for one in text.splitlines() if "could not run:" in one or "of this:" in one] == (
+        [told] if told else []
+    )
 
 
 def test_efficiencies_of_a_busy_host_say_so() -> None:

@@ -56,14 +56,22 @@ def pickles(results: Results) -> bool:
     for stack in trace.stacks:
         frames = [trace.frames[one] for one in stack]
         is_there = bool(place) and place[0].key in {one.key for one in frames}
-        if is_there and frames[-1].file == BUILT_IN and frames[-1].function.startswith(_CALLS):
-            calls[stack[:-1]].append(frames[-1])
+        if is_there and (call := _call(frames[-1])) is not None:
+            calls[stack[:-1]].append(call)
     seen = Counter[bool]()
     for rank in trace.ranks if calls else ():
         for number in results.focus.within(rank.main_stacks)["stack"].tolist():
             if told := calls.get(trace.stacks[number][:-1]):
                 seen[all(map(is_converting, told))] += 1
     return seen[True] >= FEWEST_SAMPLES and seen[True] > MAIN * seen.total()
+
+
+def _call(frame: Frame) -> Frame | None:
+    """The call of mpi4py that a frame is, of a type that may be untold; None of any other."""
+    if frame.file != BUILT_IN or frame.function.startswith(_CALLS):
+        return frame if frame.file == BUILT_IN else None
+    typed = replace(frame, function=f"{_CALLS}Comm{frame.function}")
+    return typed if frame.function.startswith(".") and is_converting(typed) else None
 
 
 def saved_without_converting(run: Facts, transfer: Edit) -> Gain | None:

@@ -10,15 +10,15 @@ CHANGES: dict[Activity, str] = {
         "processes, as far as CPUs are free for them. Keep numbers in arrays instead of lists."
     ),
     Activity.TEXT: (
-        "Do less work per piece of text{}: use simpler patterns, compile them once, and cache "
+        "Do less work per piece of text: use simpler patterns, compile them once, and cache "
         "results instead of parsing the same text again."
     ),
     Activity.UNPACKING: (
         "Decompress each piece once, and keep the result in memory or in an uncompressed file; or "
-        "have a background thread decompress the next piece{}."
+        "have a background thread decompress the next piece."
     ),
     Activity.COMPRESSION: (
-        "Write without compression, at a cheaper level, or from a background thread{}."
+        "Write without compression, at a cheaper level, or from a background thread."
     ),
     Activity.HASHING: (
         "Compute checksums only where something compares them, and only once for data that do not "
@@ -65,14 +65,14 @@ CHANGES: dict[Activity, str] = {
         "sys.settrace, checks that format a traceback each time."
     ),
     Activity.INTERPRETER: (
-        "Replace loops over numbers{} with array operations, or run this code less often."
+        "Replace loops over numbers with array operations, or run this code less often."
     ),
 }
-"""By activity: what to change; `{}` is where."""
+"""By activity: what to change."""
 
 ONE_LINE = (
-    "All of this time is in one line, and no loop over other lines was seen{}: if that line goes "
-    "through elements, replace it with whole-array operations, or run it less often."
+    "Replace this line with whole-array operations where it goes through elements (no loop over "
+    "other lines was seen), or run it less often."
 )
 """The same of Python code where samples show a single line, which may be no loop."""
 

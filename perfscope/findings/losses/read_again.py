@@ -1,11 +1,13 @@
 """Losses to files whose bytes are read again and again: by lookups that go through all, mostly."""
 
+from collections.abc import Sequence
+
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.repeated_reads import ReadAgain, once, read_again, read_anew
 from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.groups import Group
-from perfscope.findings.losses.words import mainly
+from perfscope.findings.losses.words import mainly, spent_by
 from perfscope.schema.enums import Activity
 
 
@@ -49,8 +51,8 @@ def _calls(run: Facts, group: Group) -> str:
     return max(rows, key=lambda one: one.ns).calls if rows else ""
 
 
-def title(again: ReadAgain, group: Group) -> str:
+def title(again: ReadAgain, group: Group, world: Sequence[int]) -> str:
     """What is read over and over, and where."""
     where = place(group.entries[0].frame)
     inside = f", {mainly(group)}in {where}" if where else ""
-    return f"Reading {again.what} over and over is slowing the run{inside}"
+    return f"Reading {again.what} over and over takes {spent_by(group, world)}{inside}"

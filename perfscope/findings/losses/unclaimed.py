@@ -283,14 +283,13 @@ def _title(
     callee: Callee | None,
     holder: LockHolder | None,
 ) -> str:
-    if again is not None:
-        return read_again.title(again, group)
     world = [rank.number for rank in run.results.trace.ranks]
+    if again is not None:
+        return read_again.title(again, group, world)
     return words.title(
         group,
         world,
         meeting[0] if meeting else None,
-        is_needed=group.id in NEEDED_IDS,
         workers=workers,
         callee=callee,
         held=lock_holder.held_in(holder, group.ranks) if holder else "",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core.finding import Gain, Spent
-from perfscope.findings.core.wording import called, place, ranks
+from perfscope.findings.core.wording import place, ranks
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.changes import (
@@ -16,7 +16,7 @@ from perfscope.findings.losses.changes import (
     TRANSFER_ACTION,
     WINDOWS_ACTION,
 )
-from perfscope.findings.losses.groups import NEEDED, Group, class_of, lost_to
+from perfscope.findings.losses.groups import Group, class_of
 from perfscope.findings.losses.turns import Worker, hides_transfer, turns, waiting
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry
@@ -33,16 +33,14 @@ def title(
     world: Sequence[int],
     meeting: Frame | None = None,
     *,
-    is_needed: bool = False,
     workers: Sequence[Worker] = (),
     callee: Callee | None = None,
     held: str = "",
 ) -> str:
-    """What is lost and where: how much, the breakdown of the run and the saving tell.
+    """What is lost, by whom and where; of what ranks do themselves also how long it takes.
 
     `world` are all ranks of the run.
     `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
-    Of work that is needed, of which the saving is a bound, the title tells how long it takes.
     `workers` are those that others wait for by turns, told where they meet nowhere; the action
     tells who waits for whom. `callee` is what a library does, of which the interpreter is a part.
     `held` says where a lock is held meanwhile, which is the line to change.
@@ -55,12 +53,11 @@ def title(
         who = who if len(world) > 1 else ""
         return f"{callee.name} takes {format_seconds(callee.mean_s)}{who}, called in {where}"
     if first.cause.activity is not None:
-        who = f" on {ranks(group.ranks)}" if len(group.ranks) == 1 < len(world) else ""
         is_one = len(_activities(group)) == 1
-        does = f"{'is' if is_one else 'are'} slowing the run"
-        if is_needed:
-            does = f"{'takes' if is_one else 'take'} {_spent(group)}"
-        return f"{named(group, world)}{who} {does}{held or seen}"
+        does = f"{'takes' if is_one else 'take'} {spent_by(group, world)}"
+        if not _each_s(group):  # it is known by those alone who wait for it
+            does = f"{'is' if is_one else 'are'} slowing the run"
+        return f"{named(group, world)} {does}{held or seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
         told = f", mainly {first.cause.operation}{inside}"
@@ -86,10 +83,12 @@ def mainly(group: Group) -> str:
     return "" if group.entries[0].ns >= SAME_FROM * group.ns else "mainly "
 
 
-def _spent(group: Group) -> str:
-    """`9.17 s` of one rank, `4.00 s per rank` of several, waiting of others left out."""
+def spent_by(group: Group, world: Sequence[int]) -> str:
+    """`9.17 s on rank 0`, or `4.00 s per rank` of several, waiting of others left out."""
     each = format_seconds(_each_s(group))
-    return f"{each} per rank" if len(group.ranks) > 1 else each
+    if len(group.ranks) > 1:
+        return f"{each} per rank"
+    return f"{each} on {ranks(group.ranks)}" if len(world) > 1 and group.ranks else each
 
 
 def _each_s(group: Group) -> float:
@@ -103,8 +102,7 @@ def spent(group: Group, callee: Callee | None) -> Spent | None:
         return Spent(callee.mean_s, is_each=len(callee.seconds) > 1)
     if not _each_s(group) or first.cause.activity is None or not first.ranks:
         return None
-    lead = "" if group.id in map(lost_to, NEEDED) else "This takes"
-    return Spent(_each_s(group), is_each=len(group.ranks) > 1, lead=lead)
+    return Spent(_each_s(group), is_each=len(group.ranks) > 1)
 
 
 def named(group: Group, world: Sequence[int], at: str = "") -> str:
@@ -165,7 +163,7 @@ def action(
     change: str = "",
     callee: Callee | None = None,
 ) -> str:
-    """What was seen, why that is not what is saved, and what to change; `world` counts ranks.
+    """Where to change what, or what to change and who waits for whom; `world` counts ranks.
 
     `is_one_line`: of a function that runs Python code, samples show a single line. `change` is
     what to change where more is known than the activity, `callee` what is mostly called there.
@@ -179,11 +177,19 @@ def action(
     change = change or (OF_SPARSE if _is_sparse(first, callee) else change_of(first))
     if first.cause.activity is Activity.INTERPRETER:
         if callee is not None and gain.is_bound:
-            return f"{_in_calls(group, callee, gain)}{IN_LIBRARY}"
-        change = ONE_LINE.format(_inside(first)) if is_one_line else change
+            return f"{_at(first, callee)}{inside(IN_LIBRARY)}{_in_calls(group, callee, gain)}"
+        change = ONE_LINE if is_one_line else change
         change = IN_LIBRARY if callee is not None else change
-    called_there = callee.name if callee is not None else ""
-    return f"{_seen(group, world, called_there)}{_with_others(group, gain)}{change}"
+    if first.cause.activity is None:
+        return f"{change} {_seen(group, world)}".rstrip()
+    at = _at(first, callee)
+    return f"{at}{inside(change) if at else change}{_with_others(group, gain)}"
+
+
+def _at(first: Entry, callee: Callee | None) -> str:
+    """`In read() (data.py:22), which calls gzip.open: `; "" where no place is known."""
+    calls = f", which calls {callee.name}" if callee is not None else ""
+    return f"In {place(first.frame)}{calls}: " if place(first.frame) else ""
 
 
 def _is_sparse(entry: Entry, callee: Callee | None) -> bool:
@@ -193,16 +199,12 @@ def _is_sparse(entry: Entry, callee: Callee | None) -> bool:
 
 
 def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:
-    """How long the calls of a library's function take, and what of that its Python code does."""
-    first, count = group.entries[0], len(callee.seconds)
-    spent = _each(int(sum(callee.seconds.values()) / NS), count, "spend")
-    own = format_seconds(callee.lost_s)
-    who, where = capitalized(ranks(tuple(sorted(callee.seconds)))), place(first.frame)
-    told = f"{who} {spent} in {where} calling {callee.name}, {own} of it in Python code. "
+    """What of the calls of a library's function its Python code takes; "" for nearly all of it."""
+    own, mean = format_seconds(callee.lost_s), format_seconds(callee.mean_s)
+    told = "" if own == mean else f" Of the {mean} that they take, {own} is Python code."
     if callee.mean_s >= SAME_FROM * gain.seconds:
         return told
-    together_s = sum(one.own_ns for one in group.entries) * NS / max(len(group.ranks), 1)
-    return f"{told}Python code of all places in evidence takes {format_seconds(together_s)}. "
+    return f"{told} Python code of all places in evidence takes {format_seconds(_each_s(group))}."
 
 
 def _here(group: Group) -> tuple[tuple[int, ...], int]:
@@ -213,39 +215,36 @@ def _here(group: Group) -> tuple[tuple[int, ...], int]:
     return tuple(causing), sum(one.own_ns for one in here or [first])
 
 
-def _seen(group: Group, world: int, callee: str) -> str:
-    """Who spends how long where, or waits there for whom, as a sentence; "" where no rank is told.
+def _seen(group: Group, world: int) -> str:
+    """Who waits where for whom, as a sentence; "" where no rank is told.
 
     The largest entry of a group tells it: that is where to begin. Of several ranks it is the mean,
     which compares with what the run is shorter by.
     """
-    entry, (causing, own_ns) = group.entries[0], _here(group)
+    entry, (causing, _) = group.entries[0], _here(group)
     if not entry.ranks:
         return ""
     who, where = ranks(causing), place(entry.frame) or entry.cause.operation
     others = world - len(causing)
-    if own_ns:
-        told = f"{who} {_each(own_ns, len(causing), 'spend')}"
-    elif others > 0:
+    if others > 0:
         rest = "the other rank" if others == 1 else f"the other {others} ranks"
         told = f"{rest} {_each(entry.waiting_ns, others, 'wait')} for {who}"
     else:
         told = f"the ranks {_each(entry.waiting_ns, world, 'wait')} for each other"
     if where:
         which = "which is" if len(causing) == 1 else "which are"
-        told += f" in {where}" if own_ns or others <= 0 else f", {which} in {where}"
-        told += f", which calls {callee}" if callee else ""
-    return f"{capitalized(told)}. "
+        told += f" in {where}" if others <= 0 else f", {which} in {where}"
+    return f"{capitalized(told)}."
 
 
 def _each(ns: int, count: int, verb: str) -> str:
-    """`spends 3.00 s` of one rank, `spend 3.94 s each on average` of several."""
+    """`waits 3.00 s` of one rank, `wait 3.94 s each on average` of several."""
     each = format_seconds(ns * NS / count)
     return f"{verb}s {each}" if count == 1 else f"{verb} {each} each on average"
 
 
 def _with_others(group: Group, gain: Gain) -> str:
-    """What all places of a group take, where the first one is little of that; "" otherwise."""
+    """What of a group is at its first place, where that is little of it; "" otherwise."""
     first, together_s = group.entries[0], _each_s(group)
     if not first.own_ns or not first.ranks:
         return ""
@@ -253,17 +252,14 @@ def _with_others(group: Group, gain: Gain) -> str:
     told_s = here_ns * NS / len(causing)
     if told_s >= min(together_s, SAME_FROM * gain.seconds):
         return ""
-    return f"With the other places listed as evidence it is {format_seconds(together_s)}. "
-
-
-def _inside(entry: Entry) -> str:
-    return f" in {called(entry.frame)}" if entry.frame is not None else ""
+    here, whole = format_seconds(told_s), format_seconds(together_s)
+    return f" Of the {whole}, {here} is there; the evidence lists the other places."
 
 
 def change_of(first: Entry) -> str:
     """What to change."""
     if first.cause.activity is not None:
-        return CHANGES[first.cause.activity].format(_inside(first))
+        return CHANGES[first.cause.activity]
     if first.cause.kind is LossKind.COMMUNICATION:
         makes_windows = BY_NAME[first.cause.operation].makes_windows
         return WINDOWS_ACTION if makes_windows else OF_CALLS[_class_of(first)][1]

@@ -147,7 +147,7 @@ DIAGNOSIS = Diagnosis(
     ),
     judge=judge,
     applies=is_sampled,
-    passed="Page faults cost little",
+    passed="Keeping freed memory would save little",
     evidence=(
         "CPU time in the kernel, pages first touched, bytes read and written, exchanges of "
         "threads, resident memory, forks; the line under which most pages were touched, where "

@@ -32,6 +32,7 @@ from perfscope.findings.facts.network_facts import (
     classes,
     confidence,
     halved,
+    mean,
     told_steps,
     transfer_rows,
     unknown,
@@ -55,23 +56,22 @@ from perfscope.units import (
     format_bytes,
     format_seconds,
     format_share,
+    inside,
 )
 
 PASSED = "Data transfer between ranks takes little time"
-HALVE = "Halve the bytes sent: fewer values"
-FEWER = "Send half as many values, where others do not need all of them"
-NARROWER = ", or the same values in a type half as wide (float32 instead of float64)"
+FEWER = "Send half as many values: only those that other ranks use"
+NARROWER = ", or float32 instead of float64, which halves the bytes as well"
 NARROWER_TENSORS = (
-    ", or the same values in a type half as wide (float32 instead of float64, or bfloat16 instead "
-    "of float32)"
+    ", or bfloat16 instead of float32 (float32 instead of float64), which halves the bytes as well"
 )
 SINGLE_BYTES = np.dtype(np.float32).itemsize
 """Of a value in single precision, than which MPI adds up nothing narrower that is common."""
 
 MORE_RARELY = (
-    "Exchange half as often, as so few bytes take next to no time beside the call itself and the "
-    "waking of ranks: combine what two steps exchange in one call, or start it without waiting "
-    "(MPI_I...) and complete it where its result is needed"
+    "Exchange half as often (so few bytes take next to no time beside the call itself): combine "
+    "what two steps exchange in one call, or start it without waiting (MPI_I...) and complete it "
+    "where its result is needed"
 )
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 AT_ONCE = (
@@ -200,7 +200,9 @@ def _title(results: Results) -> str:
         many = f"{counted(found.calls, 'message')} of about {format_bytes(found.size_bytes)}"
         return f"{many} are slowing the run{place and f', mainly{place}'}"
     mainly = f"{most_moving(results)}{place}".strip()
-    return f"Data transfer between ranks is slowing the run{mainly and f', mainly {mainly}'}"
+    each_s = mean(results.communication.transfer_s_by_rank)
+    spent = f"takes {format_seconds(each_s)}{' per rank' if len(results.trace.ranks) > 1 else ''}"
+    return f"Data transfer between ranks {spent}{mainly and f', mainly {mainly}'}"
 
 
 def _moving(results: Results) -> tuple[int, ...]:
@@ -263,10 +265,9 @@ def _largest(results: Results, none: str = "") -> str:
     if most is None:
         return ""
     return (
-        f"Most time goes to {most.name} of about {format_bytes(most.size_bytes)}: "
-        f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median, "
-        f"from the last rank's entry to the last exit). Check that all of these calls are needed"
-        f"{none}."
+        f"{most.name} is called {counted(most.calls, 'time')} with about "
+        f"{format_bytes(most.size_bytes)}, {format_seconds(most.seconds)} each (median): leave out "
+        f"calls whose result is not needed{none}."
     )
 
 
@@ -310,7 +311,7 @@ def _less(run: Facts, facts: NetworkFacts) -> str:
     is_known = bool(sent) and not sampled_places.exchanges_itself(run.results)
     if is_known and all(one.value_bytes <= SINGLE_BYTES for one in sent):
         return FEWER
-    return f"{HALVE}{NARROWER_TENSORS if is_of_torch(run.results) else NARROWER}"
+    return f"{FEWER}{NARROWER_TENSORS if is_of_torch(run.results) else NARROWER}"
 
 
 def _as_one(results: Results) -> str:
@@ -329,12 +330,16 @@ def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ..
     half_s = 0.0 if is_told else next(known, 0.0)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
     whole_s = facts.whole.seconds if is_told and _is_halved(results) else 0.0
-    none = f": without any transfer the run would take {wording.saving(results, whole_s)} less"
+    none = f" (without any transfer the run would take {wording.saving(results, whole_s)} less)"
     most = _largest(results, none if whole_s else "")
-    actions = [_as_one(results) or f"{_less(run, facts)}{half}. {most}".strip()]
+    at, less = sampled_places.calls(results, "In"), _less(run, facts)
+    less = f"{at}: {inside(less)}" if at else less
+    actions = [_as_one(results) or f"{less}{half}. {most}".strip()]
     if is_told and not _as_one(results) and pickles(results):
-        actions.insert(0, f"{PICKLED.format(calls=COLLECTIVES)} {_largest(results)}".strip())
-        actions[1] = f"{_less(run, facts)}{half}."
+        pickled = PICKLED.format(calls=COLLECTIVES)
+        pickled = f"{at}: {inside(pickled)}" if at else pickled
+        actions.insert(0, f"{pickled} {_largest(results)}".strip())
+        actions[1] = f"{less}{half}."
     if empty := _without_data(results):
         actions = [f"Call {empty[0]} only where ranks must meet: it moves no data."]
     if hidden_s := facts.gain_s(HIDDEN):

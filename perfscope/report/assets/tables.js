@@ -62,7 +62,7 @@
   // What is to be typed is copied as it stands; a mere name is not typed alone, and what leaves
   // something open not as it stands. Sentences are not interrupted: buttons stand behind them.
   function offerCode(code) {
-    if (/^[\w.]+$|\.\.\.|…/.test(code.textContent)) return;
+    if (/^[\w. ]+$|\.\.\.|…/.test(code.textContent)) return;
     const button = copier("Copy", () => code.textContent);
     button.className = "copy-code";
     button.setAttribute("aria-label", `Copy ${code.textContent}`);

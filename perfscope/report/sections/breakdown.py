@@ -87,7 +87,7 @@ def of_verdict(result: Analysis, *, has_letters: bool = False) -> str:
     told: list[str] = []
     rows = {one.label.split(": ", 1)[-1] for one in result.breakdown if one.id == LOST}
     # in which rows its saving is says that already
-    for one in () if saved_in_rows(result) else result.breakdown:
+    for one in () if saved_in_rows(result) or not result.verdict.top else result.breakdown:
         if one.id == OF_VERDICT and (held := _all_waiting(result, one)):
             row = _called([held], has_letters=has_letters)
             said.append(f"Nearly all waiting in {row} is due to finding 1")

@@ -16,6 +16,8 @@ from perfscope.schema.time import Phase
 MOST_ROWS = 12
 LEAST_REST = 0.005  # of all waiting: below it, three digits show no difference
 MEANING = Note(lambda state: state.kind.meaning, is_below=False)
+MOST_PARTS = 3  # phases of the critical path that a summary names
+LEAST_PART = 0.001
 MOST_RANKS = 3  # that one kind of waiting names
 LINES = (Column("Line", place_of, kind=Kind.PLACE), Column("Time", "seconds", seconds))
 PAIRS = (
@@ -190,6 +192,17 @@ def waiting_sentence(result: Analysis) -> str:
     if rest > most.share:
         return f"{of}; {percent(rest)} of it is due to nobody's work, {percent(most.share)} {due}"
     return f"{of}; {percent(most.share)} of it is {due}"
+
+
+def composition(path: CriticalPath, labels: Mapping[str, str]) -> str:
+    """The shares of the phases with most work on the path, of the other ones, and of transfer."""
+    phases = path.by_phase[:MOST_PARTS]
+    parts = [(phase_words(row.phase, labels), row.seconds) for row in phases]
+    parts.append(("other work", path.work_s - sum(seconds for _, seconds in parts)))
+    parts.append(("transfer", path.transfer_s))
+    whole = path.seconds or 1.0
+    told = [(name, seconds / whole) for name, seconds in parts]
+    return ", ".join(f"{n} {percent(s)}" for n, s in told if s >= LEAST_PART)
 
 
 def _takeaway(result: Analysis) -> str:

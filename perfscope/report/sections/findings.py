@@ -6,7 +6,14 @@ from dataclasses import replace
 
 from perfscope.places import place
 from perfscope.report.formats import count, evidence, seconds
-from perfscope.report.labels import GAIN_BASES, StatusWord, status_word, weighed
+from perfscope.report.labels import (
+    ALL_WELL,
+    GAIN_BASES,
+    NO_PROBLEM,
+    StatusWord,
+    status_word,
+    weighed,
+)
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import (
     doubt,
@@ -39,6 +46,8 @@ NOT_MADE = "findings-not-made"
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
 
+ALL_RANKS = "all ranks"
+LEAST_WAITED = 0.01  # of the window: a shorter wait for ranks that work longer is not told
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
@@ -115,21 +124,43 @@ def which_ranks(row: Outcome, world: int) -> str:
     if holder is not None and is_there and holder.rank not in row.ranks:
         return f"rank {holder.rank}"  # the others wait for what it does there
     if world > 1 and len(set(row.ranks)) == world:
-        return "all ranks"
+        return ALL_RANKS
     return rank_list(row.ranks) if row.ranks else ""
 
 
-def where_text(row: Outcome, world: int) -> str:
-    """The line to change and on which of so many ranks, as far as they are known."""
+def who(result: Analysis, row: Outcome) -> str:
+    """Which ranks a finding is about, and who waits for them: `rank 0; rank 1 waits 6.63 s for it`.
+
+    Of few ranks, the waiting is that of the whole run, for whatever those ranks did.
+    """
+    named, waits = which_ranks(row, result.run.recorded_ranks), result.replay.waits
+    late = set(row.ranks)
+    if not named or named == ALL_RANKS or waits is None or waits.pairs_left_out:
+        return named
+    waiting = [one for one in waits.pairs if one.cause in late and one.waiter not in late]
+    waited_s = sum(one.seconds for one in waiting)
+    if waited_s < LEAST_WAITED * (wholes(result).window_s or 0.0) or not waited_s:
+        return named
+    waiters, whom = {one.waiter for one in waiting}, "it" if len(late) == 1 else "them"
+    many = len(waiters) > 1
+    each = f"{seconds(waited_s / len(waiters))}{' each on average' if many else ''}"
+    return f"{named}; {rank_list(sorted(waiters))} {'wait' if many else 'waits'} {each} for {whom}"
+
+
+def where_text(result: Analysis, row: Outcome) -> str:
+    """The line to change, on which ranks, and who waits for them, as far as they are known."""
     frame = row.where[0] if row.where else None
     told = place(frame.function, frame.file, frame.line) if frame else ""
-    ranks = which_ranks(row, world)
-    return " on ".join(part for part in (told, ranks) if part)
+    return " on ".join(part for part in (told, who(result, row)) if part)
 
 
 def verdict_word(result: Analysis) -> StatusWord:
     """The status of the verdict: a problem's weight is that of the finding that it leads with."""
     status, top = result.verdict.status.value, result.verdict.top
+    if result.verdict.status is Status.PASS and not result.run.damage:
+        return ALL_WELL
+    if result.verdict.status is Status.INFO and result.verdict.efficiency.value is not None:
+        return NO_PROBLEM
     leading = next((row for row in result.findings if row.id in top[:1]), None)
     if leading is None or result.run.damage or leading.status.value != status:
         return status_word(status)
@@ -196,7 +227,7 @@ def view_text(row: Outcome, of: Wholes) -> str:
     saving = ""
     if first.gain_s is not None:
         saving = _saving(first, of.of_run)
-    told = f": estimated saving {saving}, which overlaps the one above" if saving else ""
+    told = f": estimated saving {saving}, overlapping" if saving else ""
     return f"{told}{f' ({why})' if why else ''}"
 
 

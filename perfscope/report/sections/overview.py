@@ -13,23 +13,27 @@ from perfscope.report.sections.findings import (
     finding_view,
     next_step,
     verdict_word,
-    which_ranks,
+    who,
     wholes,
 )
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.sections.sureness import advice_on, is_loaded, sureness
+from perfscope.report.sections.sureness import RECORD_AGAIN, advice_on, is_loaded, sureness
 from perfscope.report.text import stopped
 from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices
 from perfscope.schema.efficiency import DEVICE_FACTORS, EFFICIENCIES
+from perfscope.schema.enums import Status
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
 from perfscope.units import counted
+
+OTHER_WORK = "other_work"
+"""The check that tells what other processes used of the host's CPUs (analysis.json)."""
 
 UNKNOWN_SIZE = "unknown_size"
 """What damage is called where nobody knows how many ranks the job had (analysis.json)."""
@@ -37,16 +41,19 @@ UNKNOWN_SIZE = "unknown_size"
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 KEYED_FROM = 0.02  # and one narrower than this none for its letter
 MOST_ARGUMENTS = 40
+MOST_SEEN = 2  # findings that are no problem, where there is none
 ALONE = "direct"
 IN_STEPS = "Counts all time in training steps as training, including what was lost there."
 
 
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
-    named, of, spent = _named(result), wholes(result), breakdown.rows(result)
-    top = _blocks(named, of, result.run.recorded_ranks)
+    named, spent = _named(result), breakdown.rows(result)
+    top = _blocks(result, named)
     has_first = bool(top) and not is_of_damage(result)
     return {
+        "action": verdict.action,
+        "seen": also_seen(result),
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
         "facts": _facts(result),
@@ -63,7 +70,6 @@ def _context(result: Analysis) -> Context:
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "together": together(verdict, result.findings),
         "sureness": how_sure(result),
-        "advice": advice(result),
         "trust": trust(result.quality),
         "doubts": [
             {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
@@ -73,10 +79,15 @@ def _context(result: Analysis) -> Context:
     }
 
 
-def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes, world: int) -> list[Context]:
+def _blocks(result: Analysis, named: Sequence[tuple[FindingRow, int]]) -> list[Context]:
     """The findings that have a block of their own, each with those that are another view of it."""
+    of = wholes(result)
     views = [
-        (row, {**finding_view(row, place, of), "ranks": which_ranks(row, world)})
+        (
+            row,
+            finding_view(row, place, of)
+            | {"ranks": who(result, row), "steps": what_to_do(result, row)},
+        )
         for row, place in named
     ]
     return [
@@ -91,6 +102,18 @@ def _blocks(named: Sequence[tuple[FindingRow, int]], of: Wholes, world: int) -> 
         for row, view in views
         if not row.seen_with
     ]
+
+
+def also_seen(result: Analysis) -> list[Context]:
+    """What was found and is no problem, where there is none: why nothing of it is to be fixed."""
+    if result.verdict.top:
+        return []
+    found = [
+        finding_view(row, place, wholes(result))
+        for place, row in enumerate(result.findings)
+        if row.status is Status.INFO
+    ]
+    return found[:MOST_SEEN]
 
 
 def is_of_damage(result: Analysis) -> bool:
@@ -111,10 +134,18 @@ def how_sure(result: Analysis) -> str:
     return f"{told} The saving assumes an idle host." if is_loaded(first) else told
 
 
-def advice(result: Analysis) -> str:
-    """What to do first about the finding that the verdict leads with; "" as `how_sure`."""
-    named = _named(result)
-    return "" if not named or result.run.damage else advice_on(named[0][0])
+def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
+    """What to do about a finding, in order, each with its label.
+
+    About the one that leads also how to make sure of its saving: before anything is changed, where
+    that may be nothing, and after it otherwise.
+    """
+    told = list(row.actions[:1])
+    if row.id in result.verdict.top[:1] and not result.run.damage:
+        is_busy = any(one.id == OTHER_WORK and one.status.is_fault for one in result.quality)
+        sure = advice_on(row, is_busy=is_busy)
+        told = [sure, *told] if sure == RECORD_AGAIN else [*told, *([sure] if sure else [])]
+    return list(zip(("First action", "Then"), told, strict=False))
 
 
 def _facts(result: Analysis) -> list[tuple[str, str]]:

@@ -20,16 +20,13 @@ NO_INTERVAL = {
 """What is said in place of an interval."""
 
 CONFIRM = (
-    "Try it first: make the change in a short run, record that as well, and let "
-    "`perfscope compare` show what it saves."
+    "Make the change in a short run, record that as well, and let `perfscope compare` show what it "
+    "saves."
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
-FIX = "Fix this now, record again, and let `perfscope compare` show what it saved."
-FIX_ON_BUSY = (
-    "Fix this now: a busy host changes how much is saved, not the cause. To know how much, record "
-    "on an idle host before and after, and use `perfscope compare`."
-)
-"""What to do first, by how sure the finding is, and what makes it surer."""
+FIX = "Record again after the change, and let `perfscope compare` show what it saved."
+ON_IDLE = "This host was not idle: record both, before and after the change, on one that is."
+"""What to do about a finding after its first action, by how sure it is; see `advice_on`."""
 
 
 def first_of(row: Outcome) -> Outcome | FirstAction:
@@ -174,12 +171,12 @@ def is_loaded(row: FindingRow) -> bool:
     return bool(saving and saving.counts and not saving.counts_more)
 
 
-def advice_on(row: FindingRow) -> str:
-    """Whether to change the program now, or to make sure first, by what makes it uncertain.
+def advice_on(row: FindingRow, *, is_busy: bool) -> str:
+    """How to make sure of what the first action saves, by what makes it uncertain.
 
     More steps tell what chance does. Whether it is the cause, and how much of a bound is saved, a
-    short run with the change tells, and no longer recording. "" of what is no fault, or has no
-    seconds.
+    short run with the change tells, and no longer recording. `is_busy` tells that others used the
+    host's CPUs. "" of what is no fault, or has no seconds.
     """
     saving = row.first_action
     if not row.status.is_fault or saving is None:
@@ -187,6 +184,5 @@ def advice_on(row: FindingRow) -> str:
     is_low = row.confidence is Confidence.LOW
     if is_low and is_varying(row) and saving.gain_basis is not Basis.UPPER_BOUND:
         return RECORD_AGAIN
-    if is_low or row.is_inferred or doubt(row):
-        return CONFIRM
-    return FIX_ON_BUSY if is_loaded(row) else FIX
+    told = CONFIRM if is_low or row.is_inferred or doubt(row) else FIX
+    return f"{told} {ON_IDLE}" if is_busy or is_loaded(row) else told

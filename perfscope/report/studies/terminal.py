@@ -50,7 +50,7 @@ def _print_answer(study: Study, console: Console) -> None:
         line(console, told, style=STATUS_STYLES.get(status, ""))
         line(console, row.summary, indent=3)
         if row.actions:
-            line(console, f"Next step: {clean(row.actions[0])}", indent=3)
+            line(console, f"First action: {clean(row.actions[0])}", indent=3)
 
 
 def print_table(table: Table, console: Console) -> None:

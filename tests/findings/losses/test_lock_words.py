@@ -85,7 +85,9 @@ def locked(*leaves: Place, worker: Place | None) -> Trace:
 
 def test_the_thread_that_works_meanwhile_is_named() -> None:
     found = waiting((".__enter__", BUILT_IN, 0), FUTEX, worker=WRITE)
-    assert found.title == "Waiting for a lock is slowing the run, held in write() (journal.py:28)"
+    assert found.title == (
+        "Waiting for a lock takes 2.40 s per rank, held in write() (journal.py:28)"
+    )
     who = (
         "While main() (train.py:40) waits for the lock, journal of the same process is in write() "
     )
@@ -97,7 +99,7 @@ def test_the_thread_that_works_meanwhile_is_named() -> None:
 def test_of_a_task_nothing_is_said_of_locks() -> None:
     result = library("concurrent/futures/_base.py", "Future.result")
     found = waiting(result, ACQUIRE, worker=WRITE)
-    assert found.title.startswith("Waiting for the result of a task is slowing the run")
+    assert found.title.startswith("Waiting for the result of a task takes ")
     assert "While the result of a task is waited for, " in found.actions[0]
     assert "lock" not in found.actions[0]
 
@@ -105,7 +107,9 @@ def test_of_a_task_nothing_is_said_of_locks() -> None:
 def test_of_a_lock_on_a_file_the_other_rank_is_named() -> None:
     """Each rank waits while the other one is at work: neither number is that of the holder."""
     found = waiting(FLOCK, worker=WRITE)
-    assert found.title == "Waiting for a file lock is slowing the run, held in main() (train.py:40)"
+    assert found.title == (
+        "Waiting for a file lock takes 1.20 s per rank, held in main() (train.py:40)"
+    )
     assert found.actions[0].startswith(
         "While main() (train.py:40) waits for the lock, the other rank is in main() (train.py:40). "
     )

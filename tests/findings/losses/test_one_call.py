@@ -41,9 +41,7 @@ def test_what_one_call_unpacks_and_reads_is_one_finding_with_the_sum() -> None:
     (found,) = loud((TAKE, ITEM, UNPACKS), (TAKE, ITEM, READS))
     assert found.title.startswith("Decompressing data and file I/O take 2.40 s per ")
     assert found.gain_s == pytest.approx(0.06 * STEPS, rel=0.01)
-    assert found.actions[0].startswith(
-        "Ranks 0 and 1 spend 2.40 s each on average in take() (train.py"
-    )
+    assert found.actions[0].startswith("In take() (train.py:37)")
     assert [one.label for one in found.evidence] == [
         f"{one.label} at take() (train.py:37)" for one in (Activity.UNPACKING, Activity.FILES)
     ]

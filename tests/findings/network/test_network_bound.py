@@ -108,7 +108,7 @@ def test_one_small_collective_a_step_cannot_be_fused() -> None:
     assert findings["small_allreduces"].status is Status.PASS
     assert finding.status is Status.FAIL
     assert not any("small" in action for action in finding.actions)
-    assert finding.actions[0].startswith("Exchange half as often, as so few bytes")
+    assert finding.actions[0].startswith("Exchange half as often (so few bytes")
 
 
 def test_half_as_many_small_collectives_save_half_of_them() -> None:
@@ -121,7 +121,7 @@ def test_half_as_many_small_collectives_save_half_of_them() -> None:
             rank.op("MPI_Allreduce", begin + 0.05, begin + 0.09, seq=step, sent=size, received=size)
             rank.step(step, begin, begin + 0.1)
     finding = analyze_trace(builder.build()).findings["network_bound"]
-    assert finding.actions[0].startswith("Exchange half as often, as so few bytes")
+    assert finding.actions[0].startswith("Exchange half as often (so few bytes")
     assert finding.first is not None
     assert finding.first.seconds == pytest.approx(0.5 * 0.04 * 60, rel=0.05)
 
@@ -129,10 +129,10 @@ def test_half_as_many_small_collectives_save_half_of_them() -> None:
 @pytest.mark.parametrize(
     ("dtypes", "versions", "narrower"),
     [
-        (("float64",), {}, "(float32 instead of float64)"),
-        (("float64",), {"torch": "2.4"}, "bfloat16 instead of float32)"),
+        (("float64",), {}, "float32 instead of float64"),
+        (("float64",), {"torch": "2.4"}, "bfloat16 instead of float32"),
         (("float32",), {}, ""),
-        (("float32", "float64"), {}, "(float32 instead of float64)"),
+        (("float32", "float64"), {}, "float32 instead of float64"),
     ],
 )
 def test_a_narrower_type_is_advised_where_the_buffer_may_have_a_wide_one(
@@ -144,10 +144,9 @@ def test_a_narrower_type_is_advised_where_the_buffer_may_have_a_wide_one(
     for rank in trace.ranks:
         rank.metadata = {"operands": {"sites": [site]}, "versions": versions}
     action = analyze_trace(trace).findings["network_bound"].actions[0]
-    start = "Halve the bytes sent: fewer values" if narrower else "Send half as many values"
-    assert action.startswith(start)
+    assert "end half as many values" in action
     assert narrower in action
-    assert bool(narrower) is ("half as wide" in action)
+    assert bool(narrower) is ("halves the bytes" in action)
 
 
 def test_large_ones_are_not() -> None:
@@ -170,7 +169,7 @@ def test_actions_are_priced_by_their_own_replay() -> None:
     findings = case.findings["network_bound"], case.findings["small_allreduces"]
     actions = [action for finding in findings for action in finding.actions]
     for text, start in (
-        ("bytes:0.5", "Halve the bytes"),
+        ("bytes:0.5", "Send half as many values"),
         ("overlap", "Exchange gradients"),
     ):
         edit = parse_edit(text, ranks=range(4), phases=()).edit
@@ -333,10 +332,13 @@ def test_calls_that_move_no_data_are_not_asked_to_send_less(tmp_path: Path) -> N
     assert not any("bytes" in action for action in finding.actions)
 
 
+@pytest.mark.parametrize("of_type", ["mpi4py.MPI.Comm", ""])
 @pytest.mark.parametrize(("call", "is_pickled"), [("allgather", True), ("Allgatherv", False)])
-def test_collectives_of_pickled_objects_are_told_as_such(call: str, *, is_pickled: bool) -> None:
+def test_collectives_of_pickled_objects_are_told_as_such(
+    call: str, of_type: str, *, is_pickled: bool
+) -> None:
     """Two ranks gather 3 MiB each in 40 ms of each 140 ms."""
-    builder, leaf = TraceBuilder(2, end_s=1e6), (f"mpi4py.MPI.Comm.{call}", "<built-in>", 0)
+    builder, leaf = TraceBuilder(2, end_s=1e6), (f"{of_type}.{call}", "<built-in>", 0)
     for number in range(2):
         rank, at = builder.rank(number), 1.0
         for step in range(40):

@@ -63,7 +63,7 @@ def test_a_page_without_a_part_is_a_page(part: str) -> None:
 
 def test_the_terminal_names_finding_action_and_verdict() -> None:
     shown = printed(document())
-    for part in ("1. Problem: Something grows", "Next step: Stop it.", "Verdict: It grows."):
+    for part in ("1. Problem: Something grows", "First action: Stop it.", "Verdict: It grows."):
         assert part in shown
 
 

@@ -1,0 +1,193 @@
+"""What is said of a run without findings, and what to do first with it."""
+
+import shlex
+from collections.abc import Sequence
+
+from perfscope.attribution.soundness import why_spoiled
+from perfscope.document import tensors
+from perfscope.document.headline import Headline, apart, headline
+from perfscope.document.without_efficiency import known_without_efficiency
+from perfscope.findings.core.catalog import how_to_be_whole
+from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.thresholds import WARN_SHARE
+from perfscope.findings.core.wording import of_window, place
+from perfscope.findings.facts.facts import Facts
+from perfscope.losses.entry import NO_LOSS, LossAccount
+from perfscope.losses.words import label
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import LossKind, Status
+from perfscope.schema.losses import NOT_USEFUL, spread
+from perfscope.trace.damage import Need
+from perfscope.trace.model import Format
+from perfscope.units import (
+    NS,
+    format_ratio,
+    format_seconds,
+    format_share,
+    inside,
+    of_all,
+)
+
+TRAINS = 0.95
+"""Of the ranks' time in the focus: with less training work, something is lost that is named."""
+
+GOOD_EFFICIENCY = 0.8
+"""Below this parallel efficiency a run without findings is not called healthy."""
+
+LONGEST_COMMAND = 120
+"""Of a command that is told to be run again; a longer one only hides what is said."""
+
+LEAST = format_share(WARN_SHARE)
+NO_CHANGE = f"no known change would save {of_window(WARN_SHARE)}"
+
+MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
+
+STRETCHED = {
+    *(LossKind.OTHER_PROCESSES, LossKind.CPU_WAIT),
+    *(LossKind.WAITING, LossKind.TRANSFER, LossKind.COMMUNICATION),
+}
+"""Kinds of loss that take longer where other processes use the host's CPUs."""
+
+UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
+
+
+def first_action(
+    run: Facts, findings: Sequence[Finding], status: Status, where: str, others: Gain | None
+) -> str:
+    """What to do first where no finding says it; `where` is where most is computed.
+
+    Of a run in which much is lost, or nothing is known, nobody can say that nothing need be done.
+    """
+    if others:
+        command = shlex.join(run.results.trace.command)
+        how = f": `perfscope run -- {command}`" if 0 < len(command) <= LONGEST_COMMAND else ""
+        return f"Record again while nothing else uses the host's CPUs{how}.{where}"
+    is_judged = any(finding.status not in UNKNOWN for finding in findings)
+    is_unknown = not is_judged or unknown_efficiency(run.results) is not None
+    if is_unknown or status not in (Status.PASS, Status.INFO):
+        return where.strip()
+    return f"None needed.{f' To go faster, begin where most is computed:{where}' if where else ''}"
+
+
+def without_findings(
+    results: Results,
+    findings: Sequence[Finding],
+    losses: LossAccount | None = None,
+    *,
+    is_disturbed: bool = False,
+) -> str:
+    """The sentences of the verdict where no finding says what to change."""
+    judged = [finding for finding in findings if finding.status not in UNKNOWN]
+    if not judged and (told := tensors.sentence(results)):
+        return told
+    if unknown := unknown_efficiency(results):
+        known = known_without_efficiency(results)
+        return f"The efficiency of this run is not known: {unknown}.{known}"
+    if not judged:
+        if why_spoiled(results.damage, Need.EVERY_RANK):
+            return how_to_be_whole(results)
+        open_ones = [finding.summary for finding in findings if finding.status.is_unmade]
+        reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
+        said = "Nothing can be said about this run."
+        for place, reason in enumerate(reasons):
+            if place and len(said) + len(reason) >= MOST_CHARACTERS:
+                break
+            said += f" {reason}"
+        return said
+    not_made = sum(finding.status.is_unmade for finding in findings)
+    rest = f" {not_made} of {len(findings)} diagnoses could not run." if not_made else ""
+    if why_spoiled(results.damage, Need.EVERY_RANK):
+        return f"The recorded ranks alone give no finding.{rest} {how_to_be_whole(results)}"
+    leading = headline(results)
+    ranks = len(results.trace.ranks)
+    number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
+    subject = f"{'1 process' if ranks == 1 else f'{ranks} ranks'}{number}"
+    alone = apart(results)
+    if is_inefficient(results) and not is_disturbed:
+        lost = _lost(losses, ranks)
+        return _inefficient(leading, subject, lost) + rest
+    if losses is not None and much_is_lost(losses):
+        largest = _largest(losses, ranks, "the rest", is_disturbed=is_disturbed)
+        return f"{alone}No problem found: {_useful(losses, ranks)}.{largest}{rest}"
+    told = _useful(losses, ranks) if losses is not None and losses.lost_share else NO_CHANGE
+    return f"{alone}{_found_nothing(results)}: {told} ({subject}).{rest}"
+
+
+def _useful(losses: LossAccount, ranks: int) -> str:
+    """What share is useful, and that no change is known; what is not known may be useful or not."""
+    lost, unknown = losses.lost_share or 0.0, losses.unknown_share or 0.0
+    time = f"{format_share(1.0 - lost)} of {of_all('time', ranks)} in the analyzed window"
+    useful = _went(losses, ranks) if unknown >= WARN_SHARE else f"{time} is useful computation"
+    return f"{useful}, and no known change would save {LEAST} of it"
+
+
+def _went(losses: LossAccount, ranks: int) -> str:
+    share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
+    return f"{share} went to {NOT_USEFUL}"
+
+
+def much_is_lost(losses: LossAccount) -> bool:
+    """Whether too much is lost to a known cause to say that nothing is to be fixed.
+
+    What is not known may all be training work: a check of the result's quality tells of it.
+    """
+    return losses.lost_share is not None and losses.lost_share > 1 - TRAINS
+
+
+def _lost(losses: LossAccount | None, ranks: int) -> str:
+    """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
+    if losses is None or not much_is_lost(losses):
+        return ""
+    largest = _largest(losses, ranks, "that", is_disturbed=False)
+    return f"{_went(losses, ranks)}.{largest}".rstrip(".")
+
+
+def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool) -> str:
+    """The largest cause of lost time, as a sentence after others; "" where none is large.
+
+    Where it was just told what other work on the host costs, how long messages and late ranks took
+    is no measure of what they would without it.
+    """
+    not_own = NO_LOSS | STRETCHED if is_disturbed else NO_LOSS
+    first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
+    if first is None or first.ns < WARN_SHARE * losses.window_ns:
+        return ""
+    is_told = first.pattern is not None and first.is_certain is not False
+    pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
+    where = f" in {place(first.frame)}" if first.frame else ""
+    each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
+    own = ", besides communication and other load," if is_disturbed and ranks > 1 else ""
+    return f" The largest part of {whole}{own} is {inside(label(first))}{where}: {each}{pattern}."
+
+
+def _inefficient(leading: Headline, subject: str, lost: str) -> str:
+    """That much is lost; the parallel efficiency counts less than all of it, which is said."""
+    if not lost or leading.value is None or leading.id != "parallel_efficiency":
+        why = lost or leading.lost_to
+        return f"Efficiency is low: {subject}{why and f'; {why}'}."
+    return (
+        f"Efficiency is low: {lost}. Parallel efficiency, {format_ratio(leading.value)}, counts "
+        "only what ranks lose to each other."
+    )
+
+
+def unknown_efficiency(results: Results) -> str | None:
+    """Why the efficiency of a run of several ranks is not known; None where it is, or was told."""
+    trace = results.trace
+    is_lone = trace.format is Format.PERFSCOPE and len(trace.ranks) == 1
+    if is_lone or apart(results) or why_spoiled(results.damage, Need.EVERY_RANK):
+        return None  # a lone process needs none, of a damaged run it is said already
+    whole = headline(results)
+    return whole.reason if whole.value is None else None
+
+
+def _found_nothing(results: Results) -> str:
+    if any(damage.id == "endings" for damage in results.damage):
+        return "Up to that point nothing to fix"
+    return "Nothing to fix"
+
+
+def is_inefficient(results: Results) -> bool:
+    """Whether the ranks lost so much that "nothing to fix" would mislead."""
+    value = headline(results).value
+    return value is not None and value < GOOD_EFFICIENCY
