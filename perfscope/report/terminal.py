@@ -333,7 +333,7 @@ def _print_action(result: Analysis, console: Console) -> None:
     """What to do first where no finding says it, and what was seen that is no problem."""
     if result.verdict.action:
         _print_steps([("First action", result.verdict.action)], console)
-        if seen := "; ".join(clean(one["title"]) for one in also_seen(result)):
+        if seen := "; ".join(clean(row.title) for row, _ in also_seen(result)):
             line(console, f"Noted: {seen}", indent=3)
 
 

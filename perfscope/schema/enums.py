@@ -337,11 +337,7 @@ class LossKind(Named):
         "In training work: the kernel got memory ready that was touched for the first time.",
     )
     REPEATED_WORK = "repeated_work", "Repeated work", "From operands that were the same each time."
-    SLOW_OPERANDS = (
-        "slow_operands",
-        "Arrays that are slow to compute with",
-        "Mostly zeros, subnormal values or a layout that CPUs read slowly: at most this.",
-    )
+    SLOW_OPERANDS = "slow_operands", "Slow array values or layout", "What CPUs do slowly, at most."
     UNKNOWN = "unknown", "Not known", "Time that no mark, call or sample accounts for."
     OUTSIDE = (
         "outside",

@@ -46,7 +46,6 @@ NOT_MADE = "findings-not-made"
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
 
-ALL_RANKS = "all ranks"
 LEAST_WAITED = 0.01  # of the window: a shorter wait for ranks that work longer is not told
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
@@ -124,7 +123,7 @@ def which_ranks(row: Outcome, world: int) -> str:
     if holder is not None and is_there and holder.rank not in row.ranks:
         return f"rank {holder.rank}"  # the others wait for what it does there
     if world > 1 and len(set(row.ranks)) == world:
-        return ALL_RANKS
+        return "all ranks"
     return rank_list(row.ranks) if row.ranks else ""
 
 
@@ -135,7 +134,8 @@ def who(result: Analysis, row: Outcome) -> str:
     """
     named, waits = which_ranks(row, result.run.recorded_ranks), result.replay.waits
     late = set(row.ranks)
-    if not named or named == ALL_RANKS or waits is None or waits.pairs_left_out:
+    is_all = len(late) >= result.run.recorded_ranks
+    if not named or is_all or waits is None or waits.pairs_left_out:
         return named
     waiting = [one for one in waits.pairs if one.cause in late and one.waiter not in late]
     waited_s = sum(one.seconds for one in waiting)

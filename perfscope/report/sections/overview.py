@@ -18,7 +18,7 @@ from perfscope.report.sections.findings import (
 )
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.sections.sureness import RECORD_AGAIN, advice_on, is_loaded, sureness
+from perfscope.report.sections.sureness import advice_on, is_loaded, is_too_short, sureness
 from perfscope.report.text import stopped
 from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
@@ -53,7 +53,7 @@ def _context(result: Analysis) -> Context:
     has_first = bool(top) and not is_of_damage(result)
     return {
         "action": verdict.action,
-        "seen": also_seen(result),
+        "seen": [finding_view(row, place, wholes(result)) for row, place in also_seen(result)],
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
         "facts": _facts(result),
@@ -104,16 +104,10 @@ def _blocks(result: Analysis, named: Sequence[tuple[FindingRow, int]]) -> list[C
     ]
 
 
-def also_seen(result: Analysis) -> list[Context]:
+def also_seen(result: Analysis) -> list[tuple[FindingRow, int]]:
     """What was found and is no problem, where there is none: why nothing of it is to be fixed."""
-    if result.verdict.top:
-        return []
-    found = [
-        finding_view(row, place, wholes(result))
-        for place, row in enumerate(result.findings)
-        if row.status is Status.INFO
-    ]
-    return found[:MOST_SEEN]
+    noted = [(row, n) for n, row in enumerate(result.findings) if row.status is Status.INFO]
+    return [] if result.verdict.top else noted[:MOST_SEEN]
 
 
 def is_of_damage(result: Analysis) -> bool:
@@ -144,7 +138,8 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     if row.id in result.verdict.top[:1] and not result.run.damage:
         is_busy = any(one.id == OTHER_WORK and one.status.is_fault for one in result.quality)
         sure = advice_on(row, is_busy=is_busy)
-        told = [sure, *told] if sure == RECORD_AGAIN else [*told, *([sure] if sure else [])]
+        after = [sure] if sure else []
+        told = [*after, *told] if is_too_short(row) else [*told, *after]
     return list(zip(("First action", "Then"), told, strict=False))
 
 

@@ -171,6 +171,13 @@ def is_loaded(row: FindingRow) -> bool:
     return bool(saving and saving.counts and not saving.counts_more)
 
 
+def is_too_short(row: FindingRow) -> bool:
+    """Whether a longer recording has to come before any change, as chance may make all of it."""
+    saving = row.first_action
+    is_bound_or_none = saving is None or is_bound(saving)
+    return row.confidence is Confidence.LOW and is_varying(row) and not is_bound_or_none
+
+
 def advice_on(row: FindingRow, *, is_busy: bool) -> str:
     """How to make sure of what the first action saves, by what makes it uncertain.
 
@@ -181,8 +188,8 @@ def advice_on(row: FindingRow, *, is_busy: bool) -> str:
     saving = row.first_action
     if not row.status.is_fault or saving is None:
         return ""
-    is_low = row.confidence is Confidence.LOW
-    if is_low and is_varying(row) and saving.gain_basis is not Basis.UPPER_BOUND:
+    if is_too_short(row):
         return RECORD_AGAIN
+    is_low = row.confidence is Confidence.LOW
     told = CONFIRM if is_low or row.is_inferred or doubt(row) else FIX
     return f"{told} {ON_IDLE}" if is_busy or is_loaded(row) else told

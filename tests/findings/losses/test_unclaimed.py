@@ -210,7 +210,7 @@ def test_what_an_activity_costs_is_replayed(doing: str, identity: str) -> None:
     assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
     assert found.gain_interval_s is not None
     assert found.gain_interval_s[1] == pytest.approx(found.gain_s, rel=0.2)
-    assert f", which calls {doing}. " in found.actions[0]
+    assert f", which calls {doing}: " in found.actions[0]
 
 
 def test_what_slows_other_work_down_as_well_may_save_all_of_that_too() -> None:
@@ -264,7 +264,7 @@ def test_of_a_library_s_function_the_calls_are_told_and_not_only_its_python_code
     assert found.gain_s == pytest.approx(0.06 * STEPS, rel=0.1)
     assert found.title.endswith("per rank, called in attach() (train.py:17)")
     assert found.title.startswith("pandas.DataFrame.join takes ")
-    assert " calling pandas.DataFrame.join, " in found.actions[0]
+    assert ", which calls pandas.DataFrame.join: make fewer" in found.actions[0]
 
 
 def test_what_others_need_before_they_go_on_is_not_dealt_out_by_an_even_load() -> None:
