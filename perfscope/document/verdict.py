@@ -67,7 +67,7 @@ def verdict(
     )
     beside = beside_others(of_job, top, others, of, used=used_by_others(results))
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
-    sentence = _preface(damage, whole if top else "") + _kept(results) + beside
+    sentence = _preface(damage, whole if top else "") + beside + _kept(results)
     last = unwatched(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)
     where = _hottest(run, top, LONGEST_TEXT - (len(sentence + last) if top else 0))
@@ -247,8 +247,8 @@ def _kept(results: Results) -> str:
     if whole is None:
         return ""
     return (
-        f"Details are of {format_count(whole.kept)} of {format_count(whole.ended)} "
-        f"{whole.unit.label}, efficiency and savings are of all of them. "
+        f" Details come from {format_count(whole.kept)} of {format_count(whole.ended)} "
+        f"{whole.unit.label}; efficiency and savings cover all of them."
     )
 
 

@@ -18,6 +18,7 @@ from perfscope.judging import MAIN
 from perfscope.losses.cause import OUTSIDE, UNEXPLAINED, LossCause
 from perfscope.losses.entry import Entry, LossAccount
 from perfscope.losses.extrapolation import Extrapolation
+from perfscope.losses.handed_out import begun_earlier
 from perfscope.losses.held_up import without
 from perfscope.losses.no_cpu import queue_of
 from perfscope.losses.own_time import own_times, work_cells
@@ -29,6 +30,7 @@ from perfscope.losses.shifting import is_shifting, work_by_step
 from perfscope.losses.turns import Turns
 from perfscope.losses.waiting import Cells, Waited, waited
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import LossKind, LossPattern
@@ -125,10 +127,16 @@ class _Making:
             is_certain=certain,
             queued=queued,
             steps=None if table is None else _reach(table, self._waits.steps),
-            without=without(self._results, own, cause.kind) if cause.kind in SLOWED else (),
+            without=self._without(cause, own),
             once_ns=extrapolated.once_ns,
             error=extrapolated.error,
         )
+
+    def _without(self, cause: LossCause, own: Ints) -> tuple[Edit, ...]:
+        """Edits that take a cause away, where these do not follow from it."""
+        if cause.kind in SLOWED:
+            return without(self._results, own, cause.kind)
+        return begun_earlier(self._results, own, cause)
 
     def _most_ns(self, kind: LossKind, own: Ints) -> int:
         """What a rank spent on it that spent most, but no more than can come back.

@@ -118,9 +118,12 @@ def _saving(entries: Sequence[Entry], savings: Savings, after: Sequence[Edit]) -
         return savings.bound([Edit(factor=1.0, network=FASTEST)], after=after)
     if first.cause.activity is not None:
         edits = dict.fromkeys(
-            replace(edit, ranks=None) for one in entries for edit in edits_of(one)
+            edit if one.without else replace(edit, ranks=None)
+            for one in entries
+            for edit in edits_of(one)
         )
-        price = savings.bound if first.cause.activity in NEEDED else savings.replayed
+        is_bound = first.cause.activity in NEEDED or any(one.without for one in entries)
+        price = savings.bound if is_bound else savings.replayed
         return price(list(edits), after=after)
     if first.pattern is LossPattern.SERIAL:
         return savings.without_turns(sum(one.ns for one in entries), after)

@@ -51,6 +51,7 @@ class LockHolder:
     within: Frame | None = None
     doing: Activity | None = None  # what a thread did there mostly; None unknown
     calling: str = ""  # what of a library it mostly called meanwhile
+    computes: bool = False  # a thread mostly computed meanwhile, and waited for nothing itself
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,8 @@ class _Threads:
         if not ends and (doing in IDLE or (len(after) >= FEWEST_SAMPLES and doing in RESTS)):
             return None  # it may be there at any time
         name = thread_name(rank, tid)
-        found = LockHolder(rank.number, kind, rank.number, name, frame, share)
+        computes = doing not in (*RESTS, *IDLE, Activity.FILES)
+        found = LockHolder(rank.number, kind, rank.number, name, frame, share, computes=computes)
         if not ends or kind is not AwaitedThing.LOCK or share < ALONE:
             return found
         within, calling = self._left(meanwhile, after), self._called(meanwhile)

@@ -1,0 +1,63 @@
+"""What is left of a wait for work that a rank handed to a thread of its own: it must be done."""
+
+from dataclasses import replace
+
+from perfscope.arrays import Ints
+from perfscope.losses.cause import LossCause
+from perfscope.metrics.host.lock_holders import LockHolder
+from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import Activity, AwaitedThing
+
+GIVEN = (AwaitedThing.TASK, AwaitedThing.THREAD, AwaitedThing.QUEUE)
+"""What is waited for because a thread's work is needed, and not because it is in the way."""
+
+
+def begun_earlier(results: Results, own: Ints, cause: LossCause) -> tuple[Edit, ...]:
+    """Edits that leave of a wait what all CPUs of the rank together need for what is awaited.
+
+    Awaited work of W seconds can be done beside the other M seconds of the rank, and by several
+    threads: on c CPUs both end after max(M, (W + M) / c) at the earliest. Empty where no thread of
+    a rank was seen to compute what it waits for, or its rank has no second CPU: then nothing tells
+    what the work would take elsewhere.
+
+    Args:
+        results: the run.
+        own: how long each rank waits, in ns, shape (ranks,).
+        cause: that wait.
+    """
+    if cause.activity is not Activity.LOCK:
+        return ()
+    holders = {one.waiting_rank: one for one in results.lock_holders if _is_own_work(one)}
+    ranks = zip(results.trace.ranks, own.tolist(), strict=True)
+    waits = {rank.number: waited_ns for rank, waited_ns in ranks if waited_ns > 0}
+    left = {}
+    for number, waited_ns in waits.items():
+        cpus = _cpus(results, number)
+        if number in holders and cpus > 1.0:
+            other_ns = max(0, results.focus.length_ns - waited_ns)
+            needed_ns = max(0.0, (waited_ns + other_ns) / cpus - other_ns)
+            left[number] = min(1.0, needed_ns / waited_ns)
+    if not left:
+        return ()
+    work = Edit(
+        account=cause.account,
+        phase=cause.phase or None,
+        function=cause.function,
+        activity=cause.activity,
+    )
+    return tuple(replace(work, ranks=(number,), factor=left.get(number, 0.0)) for number in waits)
+
+
+def _is_own_work(found: LockHolder) -> bool:
+    """Whether a thread of the rank that waits computes what it waits for."""
+    return found.rank == found.waiting_rank and found.computes and found.kind in GIVEN
+
+
+def _cpus(results: Results, number: int) -> float:
+    """CPUs of a rank, where those of its host are dealt to all ranks on it; 0 unknown."""
+    threads = next((one for one in results.resources.threads if one.rank == number), None)
+    if threads is None:
+        return 0.0
+    hosts = {rank.number: rank.host for rank in results.trace.ranks}
+    return threads.cpus_available / list(hosts.values()).count(hosts[number])
