@@ -85,15 +85,14 @@ void *ps_operand_places(uint32_t most);
  * Returns a new list of tuples, one for each place that the thread is at now: the number of the place, and a list of
  * what each path leads to: () nothing, or how far it was followed, the identity of the value, its type and a list of what
  * the readers returned; for a list or tuple a list of the same for its first items; None and its
- * type for what is neither, and where `held` is not None, a list of what it holds: of each its type, its identity, and what
- * the readers returned, or None; as the last item None where there may be more. `held` is a function of C that returns a
- * list of what an object refers to. */
-void *ps_operands(void *places, void *kinds, void *holders, void *held, uint32_t inner_offset, uint32_t offset);
+ * type for what is neither, and where `is_whole` is not 0, a list, empty where it holds too much: a number that tells how it
+ * is built, and of the value and of each that it holds its identity, its type, and what the readers returned, or None. */
+void *ps_operands(void *places, void *kinds, void *holders, uint32_t is_whole, uint32_t inner_offset, uint32_t offset);
 
 /* The same, but of each path how many values it holds: a tuple of that number and the identity, empty where the path leads
  * nowhere. `kinds` are those that tell their size, by the first of their readers, and with a third item also of types that
  * are made from them; those without readers are not looked into. Lists, tuples and dictionaries are known. */
-void *ps_values_held(void *places, void *kinds, void *holders, void *held, uint32_t inner_offset, uint32_t offset);
+void *ps_values_held(void *places, void *kinds, void *holders, uint32_t inner_offset, uint32_t offset);
 /* Copies pieces of the process's memory one behind the other; 0 where one is not there, or not in memory. */
 int ps_read_pieces(const uint64_t *addresses, const uint64_t *bytes, uint32_t count, void *into);
 /* How many times as long sums and products of subnormal numbers take here as those of others, in hundredths, for values

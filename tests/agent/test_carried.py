@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.agent.perfscope_agent.carried import of_code
+from perfscope.agent.perfscope_agent.carried import Carried, of_code
 from tests.agent.jobs import RANK_ZERO, Job
 
 LOOP = """
@@ -107,6 +107,37 @@ def test_what_a_closure_keeps_goes_by_its_own_name() -> None:
     work = names["make"]([], None)
     for one in names["make"], work:
         assert {made[0] for each in found(one).values() for made in each} == {"x"}
+
+
+class Answers:
+    """A recorder that tells what one variable holds, and that nothing leads to others."""
+
+    def __init__(self, known: int) -> None:
+        self.known = known
+        self.asked: list[int] = []
+
+    def values_held(self, places: Any, *_: Any) -> list[Any]:
+        ((_, _, paths),) = places
+        self.asked += [path[0] for path in paths]
+        return [(0, [(7, 1) if path[0] == self.known else () for path in paths])]
+
+
+def test_what_leads_nowhere_is_asked_ever_more_rarely_and_hides_nothing() -> None:
+    """Of twenty variables that a loop makes anew the last one alone holds something."""
+    names: dict[str, Any] = {}
+    lines = "; ".join(f"x{number} = concat([x{number}, part])" for number in range(20))
+    exec(LOOP.format(lines), names)
+    code = names["work"].__code__
+    library: Any = Answers(code.co_varnames.index("x19"))
+    looker = Carried(library)
+    place = next(iter(of_code(code)))
+    for _ in range(1000):
+        looker.look([(code, place)], (0, 0))
+    counts = {number: library.asked.count(number) for number in set(library.asked)}
+    known = counts.pop(library.known)
+    assert known > 900
+    assert len(counts) == 19
+    assert set(counts.values()) <= {9, 10, 11}  # after 1, 2, 4 ... 512 of the thousand
 
 
 LENGTHS = """

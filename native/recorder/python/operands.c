@@ -20,7 +20,7 @@ typedef struct {
     object places;  /* a tuple of tuples: code, instruction, paths */
     object kinds;   /* a tuple of tuples: a type, and a tuple of readers of its values */
     object holders; /* a tuple of names of dictionaries, which hold attributes as well */
-    object held;    /* tells what an object holds; None where that is not asked */
+    bool is_whole;  /* what objects hold is asked as well */
     bool counts;    /* how many values it holds is asked, and nothing else */
     uint32_t inner, variables; /* where a frame keeps its variables */
 } ps_question;
@@ -113,7 +113,7 @@ static object described(object value, object kinds, unsigned depth)
 /* The same of an object of another type, with what it holds. */
 static object described_as_whole(object value, const ps_question *asked, unsigned depth)
 {
-    object held = ps_held_in(value, asked->kinds, asked->held), type = ps_type_of(value);
+    object held = ps_held_in(value, asked->kinds), type = ps_type_of(value);
     unsigned long long identity = (unsigned long long)(uintptr_t)value;
     return held ? ps_values.build("(IKOON)", depth, identity, ps_values.none, type, held) : NULL;
 }
@@ -123,8 +123,8 @@ static object asked_of(object value, const ps_question *asked, unsigned depth, b
     bool is_known = ps_type_of(value) == ps_values.list_type || ps_type_of(value) == ps_values.tuple_type ||
                     ps_readers_for(value, asked->kinds);
     if (asked->counts)
-        return is_end ? ps_values_in(value, asked->kinds, asked->held) : ps_values.build("()");
-    if (is_known || asked->held == ps_values.none)
+        return is_end ? ps_values_in(value, asked->kinds) : ps_values.build("()");
+    if (is_known || !asked->is_whole)
         return described(value, asked->kinds, depth);
     return described_as_whole(value, asked, depth);
 }
@@ -225,15 +225,15 @@ PS_EXPORT void *ps_operand_places(uint32_t most)
     return looked(most, NULL);
 }
 
-PS_EXPORT void *ps_operands(void *places, void *kinds, void *holders, void *held, uint32_t inner_offset, uint32_t offset)
+PS_EXPORT void *ps_operands(void *places, void *kinds, void *holders, uint32_t is_whole, uint32_t inner_offset,
+                            uint32_t offset)
 {
-    ps_question asked = {places, kinds, holders, held, false, inner_offset, offset};
+    ps_question asked = {places, kinds, holders, is_whole != 0, false, inner_offset, offset};
     return looked(MOST_FRAMES, &asked);
 }
 
-PS_EXPORT void *ps_values_held(void *places, void *kinds, void *holders, void *held, uint32_t inner_offset,
-                               uint32_t offset)
+PS_EXPORT void *ps_values_held(void *places, void *kinds, void *holders, uint32_t inner_offset, uint32_t offset)
 {
-    ps_question asked = {places, kinds, holders, held, true, inner_offset, offset};
+    ps_question asked = {places, kinds, holders, false, true, inner_offset, offset};
     return looked(MOST_FRAMES, &asked);
 }

@@ -4,7 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MOST_HELD 64 /* objects that one is asked of: what it holds, and what that holds */
+#define MOST_HELD 64  /* objects that one is asked of: what it holds, and what that holds */
+#define MOST_MET 1024 /* times that one object is seen to hold another */
+#define TRAVERSE 71   /* Py_tp_traverse, of Python's stable ABI */
+
+static const uint64_t first_form = 0xcbf29ce484222325, form_step = 0x100000001b3; /* FNV-1a */
 
 ps_value_functions ps_values;
 
@@ -28,6 +32,8 @@ static bool find_functions(ps_value_functions *python)
            ps_find_by_name(&python->next_in_dict, "PyDict_Next") &&
            ps_find_by_name(&python->append, "PyList_Append") &&
            ps_find_by_name(&python->is_subtype, "PyType_IsSubtype") &&
+           ps_find_by_name(&python->is_collected, "PyObject_IS_GC") &&
+           ps_find_by_name(&python->slot, "PyType_GetSlot") &&
            ps_find_by_name(&python->collector_off, "PyGC_Disable") &&
            ps_find_by_name(&python->collector_on, "PyGC_Enable") &&
            ps_find_by_name(&python->integer, "PyLong_AsLong") &&
@@ -40,7 +46,7 @@ static bool find_types(ps_value_functions *python)
            ps_find_by_name(&python->member, "PyMemberDescr_Type") && ps_find_by_name(&python->cell, "PyCell_Type") &&
            ps_find_by_name(&python->dict, "PyDict_Type") && ps_find_by_name(&python->number, "PyLong_Type") &&
            ps_find_by_name(&python->list_type, "PyList_Type") &&
-           ps_find_by_name(&python->tuple_type, "PyTuple_Type") && ps_find_by_name(&python->type, "PyType_Type");
+           ps_find_by_name(&python->tuple_type, "PyTuple_Type");
 }
 
 void ps_find_value_functions(void)
@@ -123,20 +129,29 @@ object ps_readings_of(object value, object readers)
 typedef struct {
     object known[MOST_HELD];
     double weights[MOST_HELD]; /* how many each one stands for: the first items of a long list for all of them */
-    size_t count;
+    size_t count, met;
+    bool has_keys, is_cut; /* whether keys of dictionaries are met as well; whether there is more than was reached */
+    uint64_t form;         /* of which object holds which, in order: the same for what is built alike */
 } reached;
 
-/* Notes what is to be looked at, but types, and what is there already. */
+/* Notes that something is held, and what is not known yet as to be looked at. */
 static void reach(reached *all, object one, double weight)
 {
-    if (all->count == MOST_HELD || is_a(one, ps_values.type))
+    size_t at = 0;
+    while (at < all->count && all->known[at] != one)
+        at++;
+    if (at == MOST_HELD || all->met == MOST_MET) {
+        all->is_cut = true;
         return;
-    for (size_t at = 0; at < all->count; at++)
-        if (all->known[at] == one)
-            return;
+    }
+    all->met++;
+    all->form = (all->form ^ at) * form_step;
+    if (at < all->count)
+        return;
     ps_values.keep(one);
-    all->known[all->count] = one;
-    all->weights[all->count++] = weight;
+    all->known[at] = one;
+    all->weights[at] = weight;
+    all->count++;
 }
 
 /* Items of a container; of one that has more than there is room for the first ones, which stand for all. */
@@ -144,26 +159,41 @@ static void reach_items(reached *all, object container, ssize_t size, double wei
 {
     bool is_list = is_a(container, ps_values.list_type), is_dict = is_a(container, ps_values.dict);
     ssize_t room = (ssize_t)(MOST_HELD - all->count), wanted = size < room ? size : room, next = 0;
-    object item = NULL;
+    object key = NULL, item = NULL;
+    all->is_cut = all->is_cut || wanted < size;
     for (ssize_t at = 0; at < wanted; at++) {
         if (!is_dict)
             item = is_list ? ps_values.in_list(container, at) : ps_values.in_tuple(container, at);
-        else if (!ps_values.next_in_dict(container, &next, NULL, &item))
+        else if (!ps_values.next_in_dict(container, &next, &key, &item))
             return;
+        if (is_dict && all->has_keys)
+            reach(all, key, weight);
         reach(all, item, weight * (double)size / (double)wanted);
     }
 }
 
-/* What an object refers to, where nothing is known of its kind. */
-static void reach_referents(reached *all, object value, object held, double weight)
+typedef struct {
+    reached *all;
+    object owner;
+    double weight;
+} holder;
+
+/* What Python's collector would be told of one thing that an object holds; not 0 where no more is asked. */
+static int reach_referent(object one, void *place)
 {
-    object found = ps_values.call(held, value, NULL);
-    for (ssize_t at = 0; found && at < ps_values.list_size(found); at++)
-        reach(all, ps_values.in_list(found, at), weight);
-    if (found)
-        ps_values.drop(found);
-    else
-        ps_values.clear_error();
+    const holder *from = place;
+    if (one != ps_type_of(from->owner))
+        reach(from->all, one, from->weight);
+    return from->all->is_cut;
+}
+
+/* What an object refers to, where nothing is known of its kind: its type's own function of C tells. */
+static void reach_referents(reached *all, object value, double weight)
+{
+    holder from = {all, value, weight};
+    ps_traverse traverse = ps_values.is_collected(value) ? ps_values.slot(ps_type_of(value), TRAVERSE) : NULL;
+    if (traverse)
+        traverse(value, reach_referent, &from);
 }
 
 /* Of a list, tuple or dictionary, made from these or not, how many items it has; -1 of anything else. */
@@ -187,17 +217,18 @@ static double size_of(object value, object readers)
 }
 
 /* An object, what it holds, what that holds, and so on. */
-static void reach_all(reached *all, object value, object kinds, object held)
+static void reach_all(reached *all, object value, object kinds, bool has_keys)
 {
-    all->count = 0;
+    *all = (reached){.has_keys = has_keys, .form = first_form};
     reach(all, value, 1.0);
     for (size_t at = 0; at < all->count; at++) {
         object one = all->known[at];
         ssize_t items = items_in(one);
+        all->form = (all->form ^ (MOST_HELD + at)) * form_step;
         if (items > 0)
             reach_items(all, one, items, all->weights[at]);
         else if (items < 0 && !ps_readers_for(one, kinds))
-            reach_referents(all, one, held, all->weights[at]);
+            reach_referents(all, one, all->weights[at]);
     }
 }
 
@@ -208,11 +239,11 @@ static void leave(reached *all)
     ps_values.clear_error();
 }
 
-object ps_values_in(object value, object kinds, object held)
+object ps_values_in(object value, object kinds)
 {
     reached all;
     double values = 0.0;
-    reach_all(&all, value, kinds, held);
+    reach_all(&all, value, kinds, false);
     for (size_t at = 0; at < all.count; at++) {
         object readers = ps_readers_for(all.known[at], kinds);
         ssize_t items = items_in(all.known[at]);
@@ -223,20 +254,20 @@ object ps_values_in(object value, object kinds, object held)
     return ps_values.build("(KK)", whole, (unsigned long long)(uintptr_t)value);
 }
 
-object ps_held_in(object value, object kinds, object held)
+object ps_held_in(object value, object kinds)
 {
     reached all;
     object found = ps_values.list(0);
-    reach_all(&all, value, kinds, held);
-    for (size_t at = 1; found && at < all.count; at++) {
+    reach_all(&all, value, kinds, true);
+    if (found && !all.is_cut)
+        ps_append(found, ps_values.build("K", (unsigned long long)all.form));
+    for (size_t at = 0; found && !all.is_cut && at < all.count; at++) {
         object one = all.known[at], readers = ps_readers_for(one, kinds);
         object told = readers ? ps_readings_of(one, readers) : NULL;
         unsigned long long identity = (unsigned long long)(uintptr_t)one;
-        ps_append(found, told ? ps_values.build("(OKN)", ps_type_of(one), identity, told)
-                              : ps_values.build("(OKO)", ps_type_of(one), identity, ps_values.none));
+        ps_append(found, told ? ps_values.build("(KON)", identity, ps_type_of(one), told)
+                              : ps_values.build("(KOO)", identity, ps_type_of(one), ps_values.none));
     }
-    if (found && all.count == MOST_HELD)
-        ps_values.append(found, ps_values.none);
     leave(&all);
     return found;
 }

@@ -7,6 +7,9 @@
 
 #include "python/python_functions.h"
 
+/* What an object tells the collector of: it calls the function with each object that it holds, until that returns not 0. */
+typedef int (*ps_traverse)(object, int (*)(object, void *), void *);
+
 typedef struct {
     bool is_looked_for, is_found;
     object (*frame)(object), (*back)(object), (*code)(object), (*item)(object, const char *);
@@ -15,10 +18,11 @@ typedef struct {
     object (*in_tuple)(object, ssize_t), (*in_list)(object, ssize_t);
     ssize_t (*tuple_size)(object), (*list_size)(object), (*dict_size)(object);
     int (*next_in_dict)(object, ssize_t *, object *, object *);
-    int (*append)(object, object), (*collector_off)(void), (*collector_on)(void), (*is_subtype)(object, object);
+    int (*append)(object, object), (*collector_off)(void), (*collector_on)(void), (*is_subtype)(object, object), (*is_collected)(object);
+    ps_traverse (*slot)(object, int);
     long (*integer)(object);
     void (*keep)(object), (*drop)(object), (*clear_error)(void);
-    object none, member, cell, dict, number, list_type, tuple_type, type;
+    object none, member, cell, dict, number, list_type, tuple_type;
 } ps_value_functions;
 
 /* What Python values are asked with; only where `is_found`. */
@@ -41,11 +45,12 @@ object ps_readers_for(object value, object kinds);
 object ps_readings_of(object value, object readers);
 
 /* How many values an object holds, and its identity, as a new tuple: those of what the readers tell the size of, as far as
- * that is reached. `held` is a function of C that lists what an object without readers refers to. */
-object ps_values_in(object value, object kinds, object held);
+ * that is reached. */
+object ps_values_in(object value, object kinds);
 
-/* What an object holds, as far as that is reached, as a new list of tuples: the type of each, its identity, and a list of
- * what the readers tell, or None where there are none. The last item is None where there may be more. */
-object ps_held_in(object value, object kinds, object held);
+/* An object and all that it holds, as a new list, empty where that is more than is reached: a number that tells how it is
+ * built, which is who holds whom and in which order, keys of dictionaries among it; then tuples: of the object and of each
+ * that it holds the identity, the type, and a list of what the readers tell, or None where there are none. */
+object ps_held_in(object value, object kinds);
 
 #endif

@@ -348,7 +348,7 @@ def _type_behind(frame: FrameType | _Place, path: tuple[object, ...]) -> type | 
     if rec is None or offsets is None or not rec.can_look_at_operands():
         return None
     asked = ((frame.f_code, frame.f_lasti, (path,)),)
-    for _, answers in rec.operands(asked, (), (), None, *offsets):
+    for _, answers in rec.operands(asked, (), (), 0, *offsets):
         for answer in answers:
             if answer and answer[0] == len(path):
                 kind: type = answer[3]

@@ -6,7 +6,6 @@ tells which calls take what they made in the turn before; looks tell how many va
 
 from __future__ import annotations
 
-import gc
 import opcode
 
 from . import bytecode, flows, loops, operand_arrays, own_threads, recorder
@@ -42,7 +41,8 @@ _MOST_OF_CODE = 64
 """Such calls of one function: what more of them would tell is not worth the time to find them."""
 
 _SIZED = (set, frozenset, str, bytes, bytearray)
-_LEAVES = (type(opcode), type(lambda: None), type(len), int, float, complex, bool, type(None))
+_NUMBERS = (int, float, complex, bool)
+_LEAVES = (type, type(opcode), type(lambda: None), type(len), type(None), *_NUMBERS)
 
 _names = opcode.opname
 
@@ -54,8 +54,17 @@ class _Seen:
         self.code, self.last, self.path = code, last, path
         self.name, self.is_read = name, is_read
         self.is_innermost = True
+        self.met = self.asked = 0
         self.looks = self.grew = self.moved = self.shrank = self.since = 0
         self.fewest = self.most = self._before = self._identity = 0
+
+    def is_due(self) -> bool:
+        """Whether to look where it is met now: again and again only at what has ever held a value.
+
+        What leads nowhere, and what holds nothing, as a number does, is asked after twice as many.
+        """
+        self.met += 1
+        return self.most > 0 or self.met >> self.asked > 0
 
     def see(self, values: int, identity: int) -> None:
         """Takes note of a look."""
@@ -102,18 +111,18 @@ class Carried:
             found = [one for made in self._of(code).get(place, ()) for one in self._one(code, made)]
             for one in found:
                 one.is_innermost = one.is_innermost and (number == 0 or place != one.last)
+            found = [one for one in found if one.is_due()]
             if found:
-                # what holds nothing, as a number does, is looked at behind what does
-                found.sort(key=lambda one: (one.looks >= _LEAST_LOOKS and not one.most, one.looks))
+                found.sort(key=lambda one: one.asked)
                 seen.append(found[:_MOST_BESIDE])
                 asked.append((code, last, tuple([one.path for one in seen[-1]])))
         if not asked:
             return
         self._learn_kinds()
-        referents = gc.get_referents
-        told = self._library.values_held(tuple(asked), self._kinds, (), referents, *variables)
+        told = self._library.values_held(tuple(asked), self._kinds, (), *variables)
         for at, answers in told:
             for one, answer in zip(seen[at], answers):
+                one.asked += 1
                 if answer:
                     one.see(*answer)
 

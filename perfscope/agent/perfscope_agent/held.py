@@ -14,17 +14,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, List, Optional, Tuple
 
-    _Held = List[Optional[Tuple[type, int, Optional[List[Any]]]]]
+    _Told = Optional[List[Any]]
+    _Readers = Tuple[Callable[..., Any], ...]
     _Seen = Tuple[Array, int]
 
 OBJECT = "object"
 """The kind of what is no array itself."""
 
-code_types = (type(lambda: None), type(len), type(own_threads), type)
+_CODE = (type(lambda: None), type(len), type(own_threads), type)
 """What is no data: it is the same where it is the same object."""
 
-hashed = (int, float, bool, complex, str, bytes, range)
-
+_NUMBERS: tuple[tuple[type, _Readers], ...] = (
+    # alone the hash of a number is that of another one as well, as -1 and -2
+    (int, (hash, int.bit_length)),
+    (float, (float.hex,)),
+    (complex, (complex.__repr__,)),
+    (range, (range.__repr__,)),
+)
+_HASHED: tuple[tuple[type, _Readers], ...] = (
+    *_NUMBERS,
+    *[(kind, (hash,)) for kind in (bool, str, bytes)],
+)
 _STRUCTURE = (list, tuple, dict)
 _MOST_ARRAYS = 8
 _BARE = object.__basicsize__
@@ -35,35 +45,33 @@ _size_of, _dict_at, _weak_at = [
 
 
 def kinds() -> list[tuple[Any, ...]]:
-    """Types whose objects are not looked into: what they hold may be too much to be listed."""
+    """Types whose objects are not looked into, with what tells those with values of one apart.
+
+    What holds more than that, as a set, has no digest.
+    """
     deque = own_threads.contents("_collections").get("deque")
-    return [(kind, (), True) for kind in (set, frozenset, bytearray, deque) if kind is not None]
+    closed = (*_CODE, set, frozenset, bytearray, *([] if deque is None else [deque]))
+    return [*_HASHED, (type(None), ()), *[(kind, (), True) for kind in closed]]
 
 
 def seen(
-    held: _Held, kind: type, make: Callable[[type, list[Any]], Array | None], digest: Any
+    held: list[Any], make: Callable[[type, list[Any]], Array | None], digest: Any
 ) -> _Seen | None:
-    """What an object of some kind holds, as one array of all its values, and a digest of that.
+    """What an object holds, as one array of all its values, and a digest of that.
 
     None where it holds no array, or something that is not known.
     """
-    if not held or held[-1] is None or not _keeps_all(kind):
-        return None
-    values, arrays = 0, 0
-    parts: list[int] = []
-    for one in held:
-        if one is None:
-            return None
-        inner, identity, told = one
-        array = make(inner, told) if told else None
-        arrays += array is not None
-        if array is not None and arrays <= _MOST_ARRAYS:
+    values, arrays, parts = 0, 0, held[:1]
+    for identity, kind, told in held[1:]:
+        array = make(kind, told) if told else None
+        if array is not None:
+            arrays += 1
             values += array.elements
-            parts.append(digest(array))
-        elif told is None and (_is_one_of(inner, _STRUCTURE) or _keeps_all(inner)):
-            parts.append(id(inner))
+            parts.append(digest(array) if arrays <= _MOST_ARRAYS else 0)
+        elif told is None and (_is_one_of(kind, _STRUCTURE) or _keeps_all(kind)):
+            parts.append(id(kind))
         else:
-            parts.append(_constant(inner, identity, told))
+            parts.append(_constant(kind, identity, told))
         if not parts[-1]:
             return None
     if not arrays:
@@ -78,13 +86,15 @@ def constant_at(path: tuple[object, ...], answer: Any) -> int:
         is_builtin = type(path[0]) is str and path[0] in own_threads.contents("builtins")
         return 1 if is_builtin else 0
     _, identity, kind, told = answer[:4]
-    return _constant(kind, identity, told)
+    return 0 if kind is None else _constant(kind, identity, told)
 
 
-def _constant(kind: type, identity: int, told: Any) -> int:
-    if _is_one_of(kind, hashed):
-        return hash((id(kind), told[0])) or 1
-    return identity if _is_one_of(kind, code_types) or kind is type(None) else 0
+def _constant(kind: type, identity: int, told: _Told) -> int:
+    if told and any(kind is one for one, _ in _HASHED):
+        return hash((id(kind), *told)) or 1
+    # of types that are made from these as well: a class whose metaclass is the program's
+    is_code = any(_is_one_of(base, _CODE) for base in type.mro(kind))
+    return identity if is_code or kind is type(None) else 0
 
 
 def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:

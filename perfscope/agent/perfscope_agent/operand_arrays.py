@@ -150,9 +150,9 @@ def of_numpy(told: list[Any]) -> Array | None:
 
 
 def of_number(told: list[Any]) -> Array:
-    """A number of NumPy in double precision, by its hash."""
+    """A number of NumPy in double precision, by its digits."""
     number = Array(NUMBER, "float64", "native", 0, ()).laid_out(8, None)
-    number.value = told[0] or 1
+    number.value = hash(told[0]) or 1
     return number
 
 
@@ -209,7 +209,7 @@ def read(rec: Recorder, array: Array) -> bytes | None:
 
 def digest(array: Array, content: bytes) -> int:
     """Equal for equal contents; it tells nothing else, and nothing in another process."""
-    return hash((_salt, array.dtype, array.shape, content))
+    return hash((_salt, array.dtype, array.shape, array.strides, content))
 
 
 def tells_of_rest(array: Array, content: bytes) -> bool:

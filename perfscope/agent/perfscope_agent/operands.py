@@ -8,7 +8,6 @@ Of contents a digest is compared with earlier ones: it tells that they are the s
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 
@@ -230,7 +229,7 @@ class Looker:
                 for site, others in zip(sites, later)
             ]
         )
-        question = (asked, self._kinds, _HOLDERS, gc.get_referents, *variables)
+        question = (asked, self._kinds, _HOLDERS, 1, *variables)
         told = rec.operands(*question)
         seen = [(place, answers, self._read_all(answers)) for place, answers in told]
         # What was read belongs to what was told only if that is still there.
@@ -264,7 +263,7 @@ class Looker:
                 continue
             array, whole = self._array(*answer[2:4]), None
             if answer[4:]:
-                whole = held.seen(answer[4], answer[3], self._array, self._digest)
+                whole = held.seen(answer[4], self._array, self._digest)
             if whole is not None:
                 found[answer[1]] = (*whole, {})
             elif array is not None:
@@ -272,7 +271,7 @@ class Looker:
         return found
 
     def _array(self, kind: type, told: Any) -> Array | None:
-        make = self._made.get(kind)
+        make = self._made.get(kind) if told else None
         return None if make is None else make(told)
 
     def _digest(self, array: Array) -> int:
@@ -316,15 +315,14 @@ class Looker:
         if loaded == self._loaded:
             return
         self._loaded = loaded
-        kinds: list[tuple[Any, ...]] = [(kind, ()) for kind in (*held.code_types, type(None))]
-        kinds += [(kind, (hash,)) for kind in held.hashed] + held.kinds()
+        kinds = held.kinds()
         if loaded[0]:
             numpy = own_threads.contents("numpy")
             array, dtype = numpy["ndarray"], numpy["dtype"]
             self._made[array] = operand_arrays.of_numpy
             if operand_arrays.widens(numpy.get("__version__")) and numpy.get("float64"):
                 self._made[numpy["float64"]] = operand_arrays.of_number
-                kinds.insert(0, (numpy["float64"], (hash,)))
+                kinds.insert(0, (numpy["float64"], (float.hex,)))
             (kind_of,) = getters(array, ("dtype",), ())
             readers = (
                 (kind_of, *getters(dtype, ("str",), ())),
@@ -361,7 +359,7 @@ def _flat(answers: list[Any]) -> Iterator[Any]:
     for answer in answers:
         if answer:
             yield answer
-            if answer[2] in (list, tuple):
+            if answer[2] is list or answer[2] is tuple:  # `in` would ask a metaclass
                 yield from _flat(answer[3])
 
 

@@ -77,8 +77,8 @@ _FUNCTIONS = {
     "stack_knows": "- pointer i32",
     "can_look_at_operands": "int",
     "operand_places": "object u32",
-    "operands": "object object object object object u32 u32",
-    "values_held": "object object object object object u32 u32",
+    "operands": "object object object object u32 u32 u32",
+    "values_held": "object object object object u32 u32",
     "subnormal_times": "u32 u32",
     "read_pieces": "int pointer pointer u32 pointer",
 }

@@ -123,7 +123,7 @@ class Looker:
                 loops_asked.append(around)
         if not asked:
             return
-        told = self._library.operands(tuple(asked), _KINDS, (), None, *variables)
+        told = self._library.operands(tuple(asked), _KINDS, (), 0, *variables)
         now_ns = self._library.now()
         for place, answers in told:
             code = asked[place][0]
