@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Trace
-from tests.support.trace_builder import TraceBuilder
+from tests.support.trace_builder import RankBuilder, TraceBuilder
 
 RANKS, WORK_S, MEET_S = 2, 0.1, 0.001
 
@@ -22,6 +22,8 @@ class Epochs:
     end_s: float = 0.05
     evaluation_s: float = 0.0
     """Waited for each batch of an evaluation behind each epoch."""
+    starting: tuple[tuple[str, str, int], ...] = ()
+    """Where workers are seen, ten times in each of their starts."""
 
 
 def epochs_run(plan: Epochs, torch: Mapping[str, object] | None = None) -> Trace:
@@ -37,6 +39,7 @@ def epochs_run(plan: Epochs, torch: Mapping[str, object] | None = None) -> Trace
         clock += seconds
 
     for epoch in range(plan.epochs):
+        _look_at_workers(ranks, plan, 100 + epoch, clock)
         waits(plan.start_s)
         for batch in range(plan.batches):
             begin = clock
@@ -55,3 +58,9 @@ def epochs_run(plan: Epochs, torch: Mapping[str, object] | None = None) -> Trace
     for rank in ranks:
         rank.set(metadata={"frameworks": {"torch": torch or {}}})
     return builder.ended(clock, init_s=1.0)
+
+
+def _look_at_workers(ranks: list[RankBuilder], plan: Epochs, pid: int, begin_s: float) -> None:
+    for rank in ranks if plan.starting else ():
+        for look in range(10):
+            rank.worker_stack(pid, begin_s + plan.start_s * look / 10, plan.starting)

@@ -76,8 +76,8 @@ def judge(run: Facts) -> Outcome:
         other := other_cause(results, rank, waited_s=waits_s[worst], gain_s=found.seconds)
     ):
         return _told(results, waits_s, worst, found, other)
-    made_in = producers_place(results, rank.number)
     anew = worker_turns(results, replay, worst, found) if is_fault else None
+    made_in = None if anew else producers_place(results, rank.number)
     held = among_producers(results, rank.number) if is_fault else None
     where = phases[0].where if phases else ()
     return Finding(
@@ -245,7 +245,8 @@ def _all_actions(
     told = [action(held)] if held else []
     if not held and not (use and is_idle(use)):  # idle workers need not be more
         told += _actions(results, replay, phases, worst)
-    told.insert(1 if held else 0, once or use_action(use))
+    # where new workers are the cause, what they were seen to do is mostly their start
+    told.insert(1 if held else 0, once or ("" if anew else use_action(use)))
     if anew:
         told.insert(0, anew.action)
     elif not held and ending_workers(rank):

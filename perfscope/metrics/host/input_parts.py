@@ -7,12 +7,13 @@ from enum import Enum
 
 import numpy as np
 
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file, words_of
 from perfscope.judging import FEWEST_SAMPLES, MAIN
-from perfscope.schema.enums import Account
+from perfscope.schema.enums import Account, Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank, Table, Trace
 
@@ -32,7 +33,8 @@ class InputParts:
     """Stack samples by part: of the training thread while it gets a batch, and of its producers.
 
     Producers are threads that fill the input queue from which the training thread takes batches;
-    where there are none, the processes that work for the rank (`by_processes`). `place` is the
+    where there are none, the processes that work for the rank (`by_processes`), but for the time in
+    which they load modules: that is their start, and makes no batch. `place` is the
     user's function in which they were seen most beside waiting for room in it, at the line seen
     most; None where there are none. `unpacks` is the library's function that decompresses an item
     each time that the user's code looks it up, where that is most of the work, and `unpacked` the
@@ -131,6 +133,7 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
     frames = [part_of_frame(frame) for frame in trace.frames]
     is_own = [is_user_file(frame.file) for frame in trace.frames]
     parts = [part_of_stack(frames, is_own, stack) for stack in trace.stacks]
+    loads = stack_activities(trace) == ACTIVITIES.index(Activity.IMPORTING)
     found = []
     for rank, timeline in zip(trace.ranks, prepared.timelines, strict=True):
         rows = prepared.focus.within(rank.stacks)
@@ -139,7 +142,9 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
         getting = _counted(parts, mine)
         made = of_producers(rank, rows)
         is_apart = not len(made)
-        made = of_processes(rank, prepared.focus) if is_apart else made
+        if is_apart:
+            made = of_processes(rank, prepared.focus)
+            made = made[~loads[made["stack"]]]
         producing = _counted(parts, made)
         if getting or producing:
             place = _place(trace, parts, made)

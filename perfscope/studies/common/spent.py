@@ -16,6 +16,8 @@ LEAST_SHARE = 0.005
 ONCE = ("start_up", "shutdown")
 """Accounts of what happens once a run, whatever its steps."""
 
+_SMALL = "small:"
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -55,11 +57,19 @@ def losses(run: StudyRun) -> tuple[Spent, ...]:
     return tuple(found.values())
 
 
+def is_no_training(loss: str) -> bool:
+    """Whether the loss of this id is work that is not training, such as evaluation."""
+    kind: str = LossKind.OTHER_WORK.value
+    return loss.removeprefix(_SMALL).partition(":")[0] == kind
+
+
 def _loss(entry: LossEntry) -> Spent:
     kind, seconds = entry.kind.value, entry.ns / 1e9
     is_once = entry.kind is LossKind.OUTSIDE
     if entry.causes > 1:  # how many they are differs from run to run
-        return Spent(f"small:{kind}", f"Smaller ones: {entry.kind.label.lower()}", seconds, is_once)
+        return Spent(
+            f"{_SMALL}{kind}", f"Smaller ones: {entry.kind.label.lower()}", seconds, is_once
+        )
     name = entry.label
     if entry.where and entry.where.function:
         name = f"{name} in {places.called(entry.where.function, entry.where.file, None)}"

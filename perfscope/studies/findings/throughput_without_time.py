@@ -2,6 +2,7 @@
 
 from perfscope.findings.core.finding import Evidence, Quiet, not_applicable, not_measured, passed
 from perfscope.schema.enums import Confidence, Status
+from perfscope.studies.common.spent import is_no_training
 from perfscope.studies.findings import thresholds
 from perfscope.studies.findings.catalog import StudyDiagnosis, StudyFinding
 from perfscope.studies.scaling.scaling import Scaling
@@ -71,9 +72,16 @@ def _finding(study: Scaling, name: str, shown: float, gained: float) -> StudyFin
 
 
 def _what_stays(study: Scaling) -> str:
-    """The loss of which ideal scaling would have spared a rank most."""
+    """What is no training of which ideal scaling would have spared a rank most.
+
+    Losses of training, and of exchange, are in the steps: these would be no faster with them.
+    """
     ideal = study.ratio(len(study.points) - 1)
-    added = [(one.seconds[-1] - one.seconds[0] / ideal, one.label) for one in study.losses[1:]]
+    added = [
+        (one.seconds[-1] - one.seconds[0] / ideal, one.label)
+        for one in study.losses[1:]
+        if is_no_training(one.id)
+    ]
     seconds, label = max(added, default=(0.0, ""))
     if seconds <= 0:
         return "Shorten what takes as long at each size: “Where the time goes” names it."

@@ -49,6 +49,17 @@ def test_workers_that_are_started_for_each_epoch_shall_be_kept(counts: object) -
     assert (each in finding.actions[0]) is (counts is not None)
 
 
+def test_where_new_workers_are_the_cause_their_start_is_no_place_of_batches() -> None:
+    """They are seen in a function of the program, which runs before their first batch."""
+    plan = Epochs(starting=(("prepare", "/job/train.py", 7),))
+    finding = analyze_trace(fed_anew([ANEW], TURNS, plan)).findings["data_stall"]
+    assert "new workers" in finding.title
+    assert not any("train.py:7" in one for one in (finding.title, *finding.actions))
+    assert all(one.line != 7 for one in finding.where)
+    kept = fed_anew([{**ANEW, "persistent_workers": True}], TURNS, plan)
+    assert "train.py:7" in analyze_trace(kept).findings["data_stall"].title
+
+
 @pytest.mark.parametrize(
     ("loaders", "plan", "is_told"),
     [

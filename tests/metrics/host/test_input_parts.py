@@ -73,6 +73,21 @@ def test_samples_of_getting_and_of_producing_are_counted_apart() -> None:
     assert found.place == Frame("decode", "/job/a.py", 2)
 
 
+def test_what_workers_load_at_their_start_is_no_part_of_a_batch() -> None:
+    """Each of the processes loads modules in three of four looks, at a line of the program."""
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).phase(PhaseKind.INPUT, 2.0, 4.0).phase(PhaseKind.FORWARD, 4.0, 9.0)
+    started = ("<module>", "/job/train.py", 6)
+    load = [started, ("_find_and_load", "<frozen importlib._bootstrap>", 1176)]
+    for pid in (71, 72):
+        for number in range(12):
+            made = [("Samples.__getitem__", "/job/train.py", 36), ("decode", "/job/train.py", 50)]
+            rank.worker_stack(pid, 2.0 + 0.1 * number, load if number < 9 else made)
+    [found] = compute(builder.build()).input_parts
+    assert found.producing == {InputPart.DECODE: 6}
+    assert found.place == Frame("decode", "/job/train.py", 50)
+
+
 LOOK_UP = Frame("NpzFile.__getitem__", f"{PACKAGES}/numpy/lib/npyio.py", 257)
 OWN_LOOK_UP = Frame("Shards.__getitem__", "/job/train.py", 47)
 DECOMPRESS = Frame(".decompress", "<built-in>", 0)

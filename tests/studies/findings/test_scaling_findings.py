@@ -1,11 +1,13 @@
 """Each finding about a scaling series on a series with its fault, without it, and close to it."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from perfscope.schema.enums import Status
+from perfscope.schema.scaling import NotFitted, ScaledLoss
 from perfscope.studies.findings.catalog import StudyFinding, diagnoses, judge_study
 from perfscope.studies.scaling.scaling import scaling
 from tests.support.scaling_series import trained
@@ -138,6 +140,24 @@ def test_steps_that_scale_in_a_run_that_does_not(has_batch: bool) -> None:
     assert values == [pytest.approx(4.0), pytest.approx(3.0)]
     assert "outside the steps" in found.summary
     assert found.actions[0].startswith("Shorten ")
+
+
+@pytest.mark.parametrize("inside", ["cpu_wait", "transfer", "small:page_faults"])
+def test_what_slows_the_steps_is_not_what_the_run_loses_beside_them(inside: str) -> None:
+    """Evaluation takes 10 s at each size; what grows more is in steps that are 4 times as fast."""
+    study = scaling(trained(evaluation=lambda _: 10.0))
+    rows = [
+        ("training_work", "Training work", (80.0, 40.0, 20.0)),
+        (f"{inside}:some", "Inside the steps", (0.0, 10.0, 19.0)),
+        ("other_work:Evaluation", "Evaluation", (10.0, 10.0, 10.0)),
+    ]
+    losses = [
+        ScaledLoss(name, label, seconds, (0.1,) * 3, NotFitted(None, "too few sizes"))
+        for name, label, seconds in rows
+    ]
+    told = {f.id: f for f in judge_study("scaling", replace(study, losses=tuple(losses)))}
+    action, _ = told["throughput_without_time"].actions
+    assert action.startswith("Shorten “Evaluation”: with 4 ranks it takes 7.50 s per rank more")
 
 
 def test_ranks_that_each_train_on_all_data() -> None:
