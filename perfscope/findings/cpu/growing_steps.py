@@ -208,6 +208,14 @@ def _sizes(grown: Operand) -> Evidence:
     return Evidence(f"Values in `{grown.name}`, from {grown.fewest:,} to", grown.elements)
 
 
+BETWEEN = "between the first and last quarter of the run"
+PILED_UP = (
+    "It may also be called more often in each step: look for hooks and callbacks that are "
+    "registered again and again, and never removed."
+)
+"""What makes a function take longer that does the same in each call; calls are not counted."""
+
+
 def _actions(
     run: Facts,
     found: StepGrowth,
@@ -230,12 +238,13 @@ def _actions(
         slower, level = wording.ranks(ranks), wording.ranks(others)
         when = f"on {slower} and on {level}, which {does} the same without getting slower"
     changed = (
-        f"Compare what {name} gets {when}: more data in a step, data that no "
-        "longer fit into a cache, lower clocks of the CPU, or other values. "
-        "Arithmetic on subnormal numbers, which are so near to zero that they lose digits, can be "
-        "many times slower: flush them to zero."
+        f"Compare what {name} gets {when}: more data in a step, data that no longer fit into a "
+        "cache, a lower CPU clock, or values that have become subnormal (nearly zero), with which "
+        "arithmetic can be many times slower: flush those to zero."
     )
-    return (changed, kept) if others or goes_on else (changed,)
+    if others or not goes_on:
+        return (changed, kept) if others else (changed,)
+    return (f"{kept} {PILED_UP}", changed)
 
 
 def _less_of_what_is_kept(run: Facts, found: StepGrowth, name: str, grown: Operand | None) -> str:
@@ -271,13 +280,13 @@ def _title(found: StepGrowth, ranks: tuple[int, ...]) -> str:
         )
         return f"The work of {wording.ranks(found.ranks)} in a step grows {lengths}{where}{less}"
     if found.frame is None:
-        return f"Steps grow {lengths} over the run"
+        return f"Steps grow {lengths} {BETWEEN}"
     function = wording.called(found.frame)
     if found.is_of_function:
         lengths = lengths if found.is_first_known else f"{last} at its end"
         return f"{function} takes longer per step as the run goes on, {lengths}"
     who = f" on {wording.ranks(ranks)}" if ranks else ""
-    return f"Steps grow {lengths} over the run, mainly in {function}{who}"
+    return f"Steps grow {lengths} {BETWEEN}, mainly in {function}{who}"
 
 
 def _who(found: StepGrowth) -> str:

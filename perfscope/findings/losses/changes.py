@@ -158,8 +158,8 @@ OF_CALLS: dict[OperationClass, tuple[str, str]] = {
         (
             "Issue all gets and puts of a step before one flush or unlock, instead of completing "
             "each of them; fetch neighboring data with one call or a derived datatype. "
-            "Fences and other calls that synchronize also wait for late ranks, which the recording "
-            "does not tell apart: check that the ranks work equally long before them."
+            "Fences and other synchronizing calls also wait for late ranks; how long is not "
+            "recorded."
         ),
     ),
     OperationClass.COMMUNICATOR: (

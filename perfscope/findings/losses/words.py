@@ -216,13 +216,13 @@ def _here(group: Group) -> tuple[tuple[int, ...], int]:
 
 
 def _seen(group: Group, world: int) -> str:
-    """Who waits where for whom, as a sentence; "" where no rank is told.
+    """Who waits where for whom, as a sentence; "" where nobody is known to wait.
 
     The largest entry of a group tells it: that is where to begin. Of several ranks it is the mean,
     which compares with what the run is shorter by.
     """
     entry, (causing, _) = group.entries[0], _here(group)
-    if not entry.ranks:
+    if not entry.ranks or not entry.waiting_ns:
         return ""
     who, where = ranks(causing), place(entry.frame) or entry.cause.operation
     others = world - len(causing)

@@ -32,6 +32,7 @@ from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
+from perfscope.units import NS
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -130,7 +131,7 @@ def which_ranks(row: Outcome, world: int) -> str:
 def who(result: Analysis, row: Outcome) -> str:
     """Which ranks a finding is about, and who waits for them: `rank 0; rank 1 waits 6.63 s for it`.
 
-    Of few ranks, the waiting is that of the whole run, for whatever those ranks did.
+    The waiting is what the account of losses holds of it for this finding, of few ranks.
     """
     named, waits = which_ranks(row, result.run.recorded_ranks), result.replay.waits
     late = set(row.ranks)
@@ -138,7 +139,9 @@ def who(result: Analysis, row: Outcome) -> str:
     if not named or is_all or waits is None or waits.pairs_left_out:
         return named
     waiting = [one for one in waits.pairs if one.cause in late and one.waiter not in late]
-    waited_s = sum(one.seconds for one in waiting)
+    of_finding = (one for one in result.losses.entries if row.id in one.findings)
+    claimed_s = sum(one.waiting_ns for one in of_finding) * NS
+    waited_s = min(sum(one.seconds for one in waiting), claimed_s)
     if waited_s < LEAST_WAITED * (wholes(result).window_s or 0.0) or not waited_s:
         return named
     waiters, whom = {one.waiter for one in waiting}, "it" if len(late) == 1 else "them"
