@@ -209,11 +209,6 @@ def _sizes(grown: Operand) -> Evidence:
 
 
 BETWEEN = "between the first and last quarter of the run"
-PILED_UP = (
-    "It may also be called more often in each step: look for hooks and callbacks that are "
-    "registered again and again, and never removed."
-)
-"""What makes a function take longer that does the same in each call; calls are not counted."""
 
 
 def _actions(
@@ -238,13 +233,12 @@ def _actions(
         slower, level = wording.ranks(ranks), wording.ranks(others)
         when = f"on {slower} and on {level}, which {does} the same without getting slower"
     changed = (
-        f"Compare what {name} gets {when}: more data in a step, data that no longer fit into a "
-        "cache, a lower CPU clock, or values that have become subnormal (nearly zero), with which "
-        "arithmetic can be many times slower: flush those to zero."
+        f"Compare how often {name} is called in a step, and what it gets, {when}: hooks that are "
+        "registered again and again pile up, data no longer fit into a cache, the CPU's clock is "
+        "lower, or values have become subnormal (nearly zero), with which arithmetic can be many "
+        "times slower."
     )
-    if others or not goes_on:
-        return (changed, kept) if others else (changed,)
-    return (f"{kept} {PILED_UP}", changed)
+    return (changed, kept) if others or goes_on else (changed,)
 
 
 def _less_of_what_is_kept(run: Facts, found: StepGrowth, name: str, grown: Operand | None) -> str:

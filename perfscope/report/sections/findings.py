@@ -146,8 +146,8 @@ def who(result: Analysis, row: Outcome) -> str:
         return named
     waiters, whom = {one.waiter for one in waiting}, "it" if len(late) == 1 else "them"
     many = len(waiters) > 1
-    each = f"{seconds(waited_s / len(waiters))}{' each on average' if many else ''}"
-    return f"{named}; {rank_list(sorted(waiters))} {'wait' if many else 'waits'} {each} for {whom}"
+    long = f"{seconds(waited_s)}{' in all' if many else ''}"
+    return f"{named}; {rank_list(sorted(waiters))} {'wait' if many else 'waits'} {long} for {whom}"
 
 
 def where_text(result: Analysis, row: Outcome) -> str:

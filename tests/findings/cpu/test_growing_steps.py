@@ -84,7 +84,7 @@ def test_what_grows_with_every_step() -> None:
 @pytest.mark.parametrize("rank", [0, 1])
 def test_where_steps_grow_on_one_rank_it_is_named(rank: int) -> None:
     finding = judged(lambda step: 0.001 * step, longer_on=(rank,))
-    assert finding.title.endswith(f"over the run, mainly in summarize() on rank {rank}")
+    assert finding.title.endswith(f"quarter of the run, mainly in summarize() on rank {rank}")
     assert finding.ranks == (rank,)
 
 
@@ -99,7 +99,7 @@ def test_what_a_library_takes_longer_for_need_not_be_more(
     finding = judged(lambda step: 0.002 * step, calls=(product,), elements=elements)
     assert finding.status is Status.FAIL
     assert finding.actions[0].startswith("Look in summarize()") is is_kept
-    assert ("or other values" in finding.actions[0]) is not is_kept
+    assert ("subnormal" in finding.actions[0]) is not is_kept
 
 
 def test_what_a_library_takes_that_is_no_array_is_kept() -> None:
@@ -336,9 +336,7 @@ def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others(
     one = crowded(growing, lambda _: 1.0, level_on_1_s=0.02)
     assert "summarize() takes longer per step" in one.title
     assert one.ranks == (0,)
-    assert (
-        "gets on rank 0 and on rank 1, which does the same without getting slower" in one.actions[0]
-    )
+    assert "on rank 0 and on rank 1, which does the same without getting" in one.actions[0]
     assert "everything kept so far" in one.actions[1]
     both = crowded(growing, lambda _: 1.0)
     assert "everything kept so far" in both.actions[0]
