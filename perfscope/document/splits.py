@@ -86,6 +86,8 @@ def _rest(saving: Gain, results: Results) -> str:
         return ""
     loaded_s = saving.under_load_s or saving.seconds
     is_more_saved = saves_more(saving.seconds, spent.seconds)
+    if is_more_saved and saving.counts_more:
+        return ""  # what else it counts is said, and not all waiting
     if len(results.trace.ranks) < 2 and (is_more_saved or loaded_s < SAME_FROM * spent.seconds):
         return ""  # nobody else is at work, or waits
     return rest_text(

@@ -155,6 +155,16 @@ def test_one_sentence_with_one_figure_explains_a_saving(spent: Spent | None, tol
     assert found.bridge.count("the fix also removes") == 1
 
 
+def test_what_a_saving_counts_besides_is_no_waiting() -> None:
+    """As Python code of other places than the one in the title, which ranks spend themselves."""
+    counts = "counts Python code of all places"
+    saving = Gain(2.0, 0.2, spent=Spent(1.2), counts=counts, counts_more=True)
+    finding = Finding(Status.WARN, "One call takes 1.20 s", "", gain=saving)
+    found = bridged(finding, analyze(Plan(steps=10)).results).recommended
+    assert found is not None
+    assert found.bridge == "The saving counts Python code of all places."
+
+
 def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_elsewhere() -> None:
     document = two_ranks_evaluation()
     parts = document["breakdown"]
