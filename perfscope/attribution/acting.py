@@ -69,8 +69,11 @@ def without_parts_of_training(
 ) -> StackLabels:
     """The labels without evaluation that only a name tells, where training takes what it yields.
 
-    `evaluate_actions` computes what the loss is made of. A rule of the user's tells more.
+    `evaluate_actions` computes what the loss is made of. A rule of the user's tells more, and so
+    does the name where no backward pass was seen: what updates the model is a guess there.
     """
+    if not any(np.any(rank.phases["kind"] == PhaseKind.BACKWARD) for rank in trace.ranks):
+        return labels
     told = any(kind_of_id(phase) is PhaseKind.EVALUATE for phase, _ in rules)
     named = [kind_of_id(one) is PhaseKind.EVALUATE for one in labels.ids]
     here = np.append(named, False)[labels.label]
