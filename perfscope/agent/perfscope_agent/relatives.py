@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _MOST = 400
 """Codes that are looked through."""
 
+MOST_WRAPPERS = 32
+"""Decorators around one function that are looked behind."""
+
 _function: Any = type(lambda: None)
 
 
@@ -83,11 +86,17 @@ def _codes(values: Iterable[object]) -> Iterator[CodeType]:
 
 
 def _function_of(one: Any) -> FunctionType | None:
-    """The function that a member of a class or a decorator has wrapped."""
-    while type(one) in (staticmethod, classmethod):
-        one = one.__func__
-    while type(one) is _function and "__wrapped__" in one.__dict__:
-        one = one.__dict__["__wrapped__"]
+    """The function that a member of a class or a decorator has wrapped.
+
+    Types are told by identity: `in` would ask a metaclass of the program whether they are equal.
+    """
+    for _ in range(MOST_WRAPPERS):  # what wraps itself has no end
+        if type(one) is staticmethod or type(one) is classmethod:
+            one = one.__func__
+        elif type(one) is _function and "__wrapped__" in one.__dict__:
+            one = one.__dict__["__wrapped__"]
+        else:
+            break
     return one if type(one) is _function else None
 
 

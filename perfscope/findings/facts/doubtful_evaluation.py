@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import passed
 from perfscope.findings.facts.serial_work import own_seconds
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
-from perfscope.units import NS
+from perfscope.units import NS, counted
 
 
 def doubtful_evaluation(results: Results, least: float) -> Outcome | None:
@@ -16,9 +16,9 @@ def doubtful_evaluation(results: Results, least: float) -> Outcome | None:
     share = max(own_seconds(phase), default=0.0) / (results.focus.length_ns * NS) if phase else 0.0
     if phase is None or share <= least:
         return None
-    times = round(phase.count / max(1, len(phase.entering_ranks)))
+    times = counted(round(phase.count / max(1, len(phase.entering_ranks))), "time")
     return passed(
-        f"A model is set to evaluation {times:,} times, which takes {wording.of_window(share)}. "
+        f"A model is set to evaluation {times}, which takes {wording.of_window(share)}. "
         "As it first is before anything is trained, that may be evaluation, which could be done "
         "more rarely, or collecting of experience that training needs.",
         Confidence.LOW,
