@@ -1,10 +1,15 @@
-"""Finds the modules of a package: a new diagnosis, section, reader or export is one file."""
+"""Finds the modules of a package: a new diagnosis, section, reader or export is one file.
+
+And those of packages that are installed only where somebody asks for them.
+"""
 
 import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
+
+from perfscope.errors import UsageError
 
 
 def modules(package: str, *, order: Sequence[str] = ()) -> Iterator[ModuleType]:
@@ -48,3 +53,19 @@ def members(package: str, attribute: str, *, order: Sequence[str] = ()) -> list[
         for module in modules(package, order=order)
         if hasattr(module, attribute)
     ]
+
+
+def optional(module: str, *, option: str, distribution: str, install: str) -> ModuleType:
+    """A module of a package that only an option needs.
+
+    Raises:
+        UsageError: `distribution` is not installed; `install` is what pip is to be asked for.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"{option} needs {distribution}, which is not installed.",
+            why=f"{error}.",
+            action=f"pip install {install}",
+        ) from error

@@ -8,14 +8,15 @@ was trained, and yields more than figures or is not known, may be either.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
-from perfscope.attribution.feeding import Fate, Feeding, looks, within
+from perfscope.arrays import Bools
+from perfscope.attribution.feeding import Fate, Feeding, looks
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels, kind_of_id
 from perfscope.schema.enums import PhaseKind
-from perfscope.trace.model import Table, Trace
+from perfscope.trace.model import Rank, Table, Trace
 
 DOUBTFUL = "evaluation or collecting of experience"
 """The name of a phase of which that is not known."""
@@ -42,11 +43,11 @@ def with_acting(trace: Trace) -> Trace:
     together: defaultdict[str, list[int]] = defaultdict(list)
     for number, (_, place) in names.items():
         together[place].append(number)
-    feeding = Feeding(trace) if together else None
+    feeding = Feeding(trace)
     acting: list[int] = []
     doubtful: list[int] = []
-    for numbers in together.values() if feeding else ():
-        fate = feeding.fate(*_looks_in(trace, numbers)) if feeding else Fate.UNKNOWN
+    for numbers in together.values():
+        fate = feeding.fate(looks(trace, partial(_in_phases, numbers)))
         is_by_mode = all(names[number][0] == BY_MODE for number in numbers)
         if fate is Fate.FEEDS:
             acting += numbers
@@ -65,7 +66,7 @@ def with_acting(trace: Trace) -> Trace:
 
 
 def without_parts_of_training(
-    trace: Trace, labels: StackLabels, rules: Sequence[tuple[str, str]]
+    trace: Trace, labels: StackLabels, rules: Sequence[tuple[str, str]], feeding: Feeding
 ) -> StackLabels:
     """The labels without evaluation that only a name tells, where training takes what it yields.
 
@@ -79,12 +80,11 @@ def without_parts_of_training(
     here = np.append(named, False)[labels.label]
     if told or not here.any():
         return labels
-    feeding, every = Feeding(trace), looks(trace)
     keys = [trace.frames[frame].key if frame >= 0 else None for frame in labels.label_frame]
     is_part = np.zeros(len(keys), np.bool_)
     for function in {key for key, is_one in zip(keys, here.tolist(), strict=True) if is_one}:
         mine = here & np.array([key == function for key in keys], np.bool_)
-        if feeding.fate(every * mine, every * ~mine, fewest=1) is Fate.FEEDS:
+        if feeding.fate(feeding.looks * mine, fewest=1) is Fate.FEEDS:
             is_part |= mine
     return replace(
         labels,
@@ -98,13 +98,12 @@ def _are(rows: Table, numbers: list[int]) -> Bools:
     return np.asarray((rows["kind"] == PhaseKind.EVALUATE) & np.isin(rows["name"], numbers))
 
 
-def _looks_in(trace: Trace, numbers: list[int]) -> tuple[Ints, Ints]:
-    """By stack how often it was met in such phases, and how often elsewhere."""
-    inside = np.zeros(len(trace.stacks), np.int64)
-    for rank in trace.ranks:
-        mine = within(rank, rank.phases[_are(rank.phases, numbers)], (PhaseKind.EVALUATE,))
-        inside += np.bincount(rank.main_stacks["stack"][mine], minlength=len(inside))[: len(inside)]
-    return inside, looks(trace) - inside
+def _in_phases(numbers: list[int], rank: Rank) -> Bools:
+    """Which of a rank's looks were in such phases."""
+    moments, own = rank.main_stacks["t"].astype(np.int64), rank.phases[_are(rank.phases, numbers)]
+    starts, ends = np.sort(own["t0"].astype(np.int64)), np.sort(own["t1"].astype(np.int64))
+    open_now = np.searchsorted(starts, moments, "right") - np.searchsorted(ends, moments, "right")
+    return np.asarray(open_now > 0)
 
 
 def _comes_first(trace: Trace, numbers: list[int]) -> bool:

@@ -6,7 +6,7 @@ bytecode what the program's lines pass on, from call to call and from function t
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -17,9 +17,8 @@ from perfscope.arrays import Bools, Ints
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.places import named_function
-from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.loops import RETURNED, handed_on, updating
+from perfscope.trace.loops import RETURNED, Handed, handed_on, updating
 from perfscope.trace.model import Frame, Function, Rank, Trace
 
 _Node = tuple[Function, int | str] | str
@@ -48,21 +47,36 @@ class Feeding:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._told, self._updating = handed_on(trace.ranks), updating(trace.ranks)
-        is_users = [bool(self._told) and _is_users(one) for one in trace.frames]
-        self._users = [
-            [trace.frames[one] for one in stack if is_users[one]] for stack in trace.stacks
-        ]
 
-    def fate(self, inside: Ints, outside: Ints, fewest: int = FEWEST_SAMPLES) -> Fate:
-        """What becomes of what is done in some looks; by stack how many, and all others.
+    @cached_property
+    def looks(self) -> Ints:
+        """How often each stack was met, of all ranks."""
+        return looks(self._trace)
+
+    @cached_property
+    def _told(self) -> dict[Function, frozenset[Handed]]:
+        return handed_on(self._trace.ranks)
+
+    @cached_property
+    def _updating(self) -> frozenset[Frame]:
+        return updating(self._trace.ranks)
+
+    @cached_property
+    def _users(self) -> list[list[Frame]]:
+        """By stack the frames of the program's own functions."""
+        frames = self._trace.frames
+        is_users = [_is_users(one) for one in frames]
+        return [[frames[one] for one in stack if is_users[one]] for stack in self._trace.stacks]
+
+    def fate(self, inside: Ints, fewest: int = FEWEST_SAMPLES) -> Fate:
+        """What becomes of what is done in some of the looks; by stack how many.
 
         Most of the looks must be at what training takes: a first call before the loop is another.
         Of fewer than `fewest` nothing is said, as it may be chance that they were there alone.
         """
         if not self._told:
             return Fate.UNKNOWN
-        own = self._own(inside, outside)
+        own = self._own(inside, self.looks - inside)
         known = [one for one in own.places if one.key in self._told]
         if not known:
             return Fate.UNKNOWN
@@ -175,21 +189,14 @@ class Feeding:
         return dict(found)
 
 
-def looks(trace: Trace) -> Ints:
-    """How often each stack was met, of all ranks."""
+def looks(trace: Trace, which: Callable[[Rank], Bools] | None = None) -> Ints:
+    """How often each stack was met, of all ranks; `which` chooses among a rank's looks."""
     found = np.zeros(len(trace.stacks), np.int64)
     for rank in trace.ranks:
-        found += np.bincount(rank.main_stacks["stack"], minlength=len(found))[: len(found)]
+        met = rank.main_stacks["stack"]
+        met = met if which is None else met[which(rank)]
+        found += np.bincount(met, minlength=len(found))[: len(found)]
     return found
-
-
-def within(rank: Rank, rows: np.ndarray, kinds: Iterable[PhaseKind]) -> Bools:
-    """Which of a rank's looks were in phases of some kinds, of those in some rows."""
-    moments = rank.main_stacks["t"].astype(np.int64)
-    own = rows[np.isin(rows["kind"], [int(kind) for kind in kinds])]
-    starts, ends = np.sort(own["t0"].astype(np.int64)), np.sort(own["t1"].astype(np.int64))
-    open_now = np.searchsorted(starts, moments, "right") - np.searchsorted(ends, moments, "right")
-    return np.asarray(open_now > 0)
 
 
 def _is_alone(mine: int, others: int) -> bool:

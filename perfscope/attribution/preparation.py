@@ -17,6 +17,7 @@ from perfscope.attribution.acting import with_acting, without_parts_of_training
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.ends_of_calls import with_ends_of_calls
 from perfscope.attribution.exposed import with_exposed_communication
+from perfscope.attribution.feeding import Feeding
 from perfscope.attribution.focus import Focus, focus_of_analysis
 from perfscope.attribution.periodic_metrics import rare_figures, step_ends
 from perfscope.attribution.phase_catalog import PhaseCatalog
@@ -182,8 +183,9 @@ def _digest(
         focus = focus_of_analysis(trace, deadlock_ns=_deadlock_ns(trace, held_up))
     ends = step_ends(trace, waits) if trace.stacks else []
     labels = label_stacks(trace, rules, rare_figures(trace, ends))
-    labels = without_parts_of_training(trace, labels, rules)
-    labels = with_rhythms(trace, labels, rhythms(trace, ends))
+    feeding = Feeding(trace)
+    labels = without_parts_of_training(trace, labels, rules, feeding)
+    labels = with_rhythms(trace, labels, rhythms(trace, ends), feeding)
     labels = with_sole_work(trace, labels, rules)
     catalog = PhaseCatalog.of(trace, labels.ids)
     every, rows = range(len(trace.ranks)), len(waits.pool)

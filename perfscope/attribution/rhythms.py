@@ -13,7 +13,7 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.cycles import LITTLE, NONE, is_steady, surprise
-from perfscope.attribution.feeding import Fate, Feeding, looks
+from perfscope.attribution.feeding import Fate, Feeding
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -163,7 +163,9 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
     return tuple(one for place, one in found if agreed[place] >= AGREE * total[place])
 
 
-def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> StackLabels:
+def with_rhythms(
+    trace: Trace, labels: StackLabels, found: Sequence[Rhythm], feeding: Feeding
+) -> StackLabels:
     """The labels with those stacks as evaluation-like that no name tells.
 
     The outermost function that recurs names the work: what it calls may belong to training, too.
@@ -178,7 +180,7 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
     }
     if not recurring:
         return labels
-    feeds = _feeding(trace, recurring, {one.function for one in found if one.is_first})
+    feeds = _feeding(trace, feeding, recurring, {one.function for one in found if one.is_first})
     is_one = [frame.key in recurring for frame in trace.frames]
     is_fed = [frame.key in feeds for frame in trace.frames]
     outer = np.array(
@@ -201,16 +203,15 @@ def with_rhythms(trace: Trace, labels: StackLabels, found: Sequence[Rhythm]) -> 
 
 
 def _feeding(
-    trace: Trace, asked: Collection[Function], first: Collection[Function]
+    trace: Trace, feeding: Feeding, asked: Collection[Function], first: Collection[Function]
 ) -> set[Function]:
     """Those whose result training takes; of those that ran `first`, also those of which it may."""
-    feeding, every = Feeding(trace), looks(trace)
     found = set()
     for function in asked:
         is_in = [
             any(trace.frames[frame].key == function for frame in stack) for stack in trace.stacks
         ]
-        fate = feeding.fate(every * is_in, every * ~np.array(is_in, np.bool_))
+        fate = feeding.fate(feeding.looks * is_in)
         if fate is Fate.FEEDS or (fate is Fate.KEPT and function in first):
             found.add(function)
     return found

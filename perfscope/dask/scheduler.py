@@ -16,6 +16,7 @@ import perfscope
 from perfscope.errors import PerfscopeError, UsageError
 from perfscope.output import tell
 from perfscope.readers.common.spread import spread_by
+from perfscope.registry import optional
 from perfscope.units import counted
 
 EXTRA = "cluster"
@@ -278,14 +279,9 @@ def _slurm(refused: list[str]) -> Iterator[Any]:
 
 
 def _package(name: str, distribution: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UsageError(
-            f"--scheduler needs {distribution}, which is not installed.",
-            why=f"{error}.",
-            action=f"pip install 'perfscope-hpc[{EXTRA}]'",
-        ) from error
+    return optional(
+        name, option="--scheduler", distribution=distribution, install=f"'perfscope-hpc[{EXTRA}]'"
+    )
 
 
 def _quiet(distributed: ModuleType) -> None:

@@ -19,14 +19,7 @@ from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.losses import NOT_USEFUL, spread
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
-from perfscope.units import (
-    NS,
-    format_ratio,
-    format_seconds,
-    format_share,
-    inside,
-    of_all,
-)
+from perfscope.units import NS, format_ratio, format_seconds, format_share, inside, of_all
 
 TRAINS = 0.95
 """Of the ranks' time in the focus: with less training work, something is lost that is named."""

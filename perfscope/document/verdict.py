@@ -33,13 +33,9 @@ from perfscope.savings import Wholes
 from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
-from perfscope.units import (
-    format_count,
-)
+from perfscope.units import format_count
 
 MOST = 3
-
-
 UNPRICED_SHARE = 0.1  # of the focus: the bound that a fault without seconds is ranked as
 FIRST = "singleton_worlds"  # makes the meaning of all others another
 

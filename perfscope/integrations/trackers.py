@@ -1,12 +1,12 @@
 """Hands the figures of a run to an experiment tracker: `perfscope analyze --log mlflow:URI`."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from math import isfinite
 from types import ModuleType
 from typing import Any
 
 from perfscope.errors import PerfscopeError, UsageError
+from perfscope.registry import optional
 from perfscope.structures import dataclass
 
 PREFIX = "perfscope"
@@ -142,11 +142,4 @@ TRACKERS: dict[str, Callable[[str, Mapping[str, float], Mapping[str, str]], None
 
 
 def _package(name: str, distribution: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UsageError(
-            f"--log needs {distribution}, which is not installed.",
-            why=f"{error}.",
-            action=f"pip install {distribution}",
-        ) from error
+    return optional(name, option="--log", distribution=distribution, install=distribution)

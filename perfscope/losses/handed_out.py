@@ -1,5 +1,6 @@
 """What is left of a wait for work that a rank handed to a thread of its own: it must be done."""
 
+from collections import Counter
 from dataclasses import replace
 
 from perfscope.arrays import Ints
@@ -28,15 +29,14 @@ def begun_earlier(results: Results, own: Ints, cause: LossCause) -> tuple[Edit, 
     """
     if cause.activity is not Activity.LOCK:
         return ()
-    holders = {one.waiting_rank: one for one in results.lock_holders if _is_own_work(one)}
+    cpus = _cpus(results, {one.waiting_rank for one in results.lock_holders if _is_own_work(one)})
     ranks = zip(results.trace.ranks, own.tolist(), strict=True)
     waits = {rank.number: waited_ns for rank, waited_ns in ranks if waited_ns > 0}
     left = {}
     for number, waited_ns in waits.items():
-        cpus = _cpus(results, number)
-        if number in holders and cpus > 1.0:
+        if cpus.get(number, 0.0) > 1.0:
             other_ns = max(0, results.focus.length_ns - waited_ns)
-            needed_ns = max(0.0, (waited_ns + other_ns) / cpus - other_ns)
+            needed_ns = max(0.0, (waited_ns + other_ns) / cpus[number] - other_ns)
             left[number] = min(1.0, needed_ns / waited_ns)
     if not left:
         return ()
@@ -54,10 +54,11 @@ def _is_own_work(found: LockHolder) -> bool:
     return found.rank == found.waiting_rank and found.computes and found.kind in GIVEN
 
 
-def _cpus(results: Results, number: int) -> float:
-    """CPUs of a rank, where those of its host are dealt to all ranks on it; 0 unknown."""
-    threads = next((one for one in results.resources.threads if one.rank == number), None)
-    if threads is None:
-        return 0.0
-    hosts = {rank.number: rank.host for rank in results.trace.ranks}
-    return threads.cpus_available / list(hosts.values()).count(hosts[number])
+def _cpus(results: Results, numbers: set[int]) -> dict[int, float]:
+    """CPUs of some ranks, where those of a host are dealt to all ranks on it; none of unknown."""
+    if not numbers:
+        return {}
+    on_host = Counter(rank.host for rank in results.trace.ranks)
+    sharing = {rank.number: on_host[rank.host] for rank in results.trace.ranks}
+    threads = (one for one in results.resources.threads if one.rank in numbers)
+    return {one.rank: one.cpus_available / sharing[one.rank] for one in threads}

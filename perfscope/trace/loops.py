@@ -116,18 +116,17 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _two(told: object) -> Lines | None:
+def _pair(told: object, is_fit: Callable[[object], bool]) -> tuple[Any, Any] | None:
     pair = _listed(told)
-    if len(pair) != 2 or not all(isinstance(one, int) and one > 0 for one in pair):
-        return None
-    return pair[0], pair[1]
+    return (pair[0], pair[1]) if len(pair) == 2 and all(map(is_fit, pair)) else None
+
+
+def _two(told: object) -> Lines | None:
+    return _pair(told, lambda one: isinstance(one, int) and one > 0)
 
 
 def _handed(told: object) -> Handed | None:
-    pair = _listed(told)
-    if len(pair) != 2 or not all(isinstance(one, str) or _counts(one) for one in pair):
-        return None
-    return pair[0], pair[1]
+    return _pair(told, lambda one: isinstance(one, str) or _counts(one))
 
 
 def _lines(told: object) -> Lines | None:

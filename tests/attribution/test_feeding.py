@@ -86,14 +86,14 @@ FIGURE = (told("main", [21, 23]), told("Agent.act", [31, "<returned>"]))
 def test_what_becomes_of_it(loops: tuple[dict[str, Any], ...], expected: Fate) -> None:
     run = trace(*loops)
     inside = looks(run) * np.array([run.frames[stack[0]].line == ACT[2] for stack in run.stacks])
-    assert Feeding(run).fate(inside, looks(run) - inside) is expected
+    assert Feeding(run).fate(inside) is expected
 
 
 def test_a_line_of_the_model_is_no_place_of_its_own() -> None:
     """Each look of one place may be inside by chance, where the model is applied outside too."""
     run = trace(told("Net.forward", [5, 22]), told("main", [21, 23]))
     inside = looks(run) * np.array([run.frames[stack[0]].line == ACT[2] for stack in run.stacks])
-    assert Feeding(run).fate(inside, looks(run) - inside) is Fate.TOLD
+    assert Feeding(run).fate(inside) is Fate.TOLD
 
 
 def judged(run: Trace) -> tuple[Results, Outcome]:

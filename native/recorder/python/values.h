@@ -18,7 +18,8 @@ typedef struct {
     object (*in_tuple)(object, ssize_t), (*in_list)(object, ssize_t);
     ssize_t (*tuple_size)(object), (*list_size)(object), (*dict_size)(object);
     int (*next_in_dict)(object, ssize_t *, object *, object *);
-    int (*append)(object, object), (*collector_off)(void), (*collector_on)(void), (*is_subtype)(object, object), (*is_collected)(object);
+    int (*append)(object, object), (*collector_off)(void), (*collector_on)(void), (*is_subtype)(object, object);
+    int (*is_collected)(object);
     ps_traverse (*slot)(object, int);
     long (*integer)(object);
     void (*keep)(object), (*drop)(object), (*clear_error)(void);

@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import Gain
 from perfscope.metrics.results import Results
 from perfscope.savings import SAME_FROM, Wholes
 from perfscope.trace.model import Format, Frame, Trace
-from perfscope.units import NS, capitalized, counted, format_seconds, format_share, listed
+from perfscope.units import NS, capitalized, counted, format_seconds, format_share, inside, listed
 
 IN_TENSORBOARD = (
     "record a window with perfscope run --tf-profiler 20:30, install tensorboard-plugin-profile "
@@ -61,6 +61,11 @@ def unset(*names: str) -> str:
 def of_window(share: float) -> str:
     """A share of the analyzed window, which is named."""
     return f"{format_share(share)} of the analyzed window"
+
+
+def there(at: str, change: str) -> str:
+    """`In train() (train.py:12): send less`; the change alone where no place is known."""
+    return f"{at}: {inside(change)}" if at else change
 
 
 def place(frame: Frame | None) -> str:

@@ -29,6 +29,7 @@ from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand
 from perfscope.units import format_seconds, format_share, inside, listed
 
+BETWEEN = "between the first and last quarter of the run"
 WRITES = (Activity.SERIALIZATION, Activity.FILES, Activity.COMPRESSION, Activity.HASHING)
 """Work on what is kept of which only the new part need be done, where the rest was written."""
 
@@ -206,9 +207,6 @@ def _main_activity(run: Facts, frame: Frame) -> Activity | None:
 def _sizes(grown: Operand) -> Evidence:
     """The fewest and the most values of an array that were seen."""
     return Evidence(f"Values in `{grown.name}`, from {grown.fewest:,} to", grown.elements)
-
-
-BETWEEN = "between the first and last quarter of the run"
 
 
 def _actions(

@@ -13,7 +13,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
-from perfscope.trace.metadata import noted_environment, noted_frameworks
+from perfscope.trace.metadata import noted_environment, noted_framework
 from perfscope.units import NS, capitalized, format_seconds
 
 NO_COMMON_MOMENT = (
@@ -84,15 +84,9 @@ def has_accelerators(results: Results) -> bool:
 
 def torch_devices(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The devices on which PyTorch held memory in a rank."""
-    torch = frameworks(metadata).get("torch")
-    told = torch.get("devices") if isinstance(torch, Mapping) else None
+    told = noted_framework(metadata, "torch").get("devices")
     found = [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
     return [one for one in found if one.get("reserved_bytes")]
-
-
-def frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the agent noted of the frameworks of a rank."""
-    return noted_frameworks(metadata)
 
 
 def variable(results: Results, name: str) -> str | None:

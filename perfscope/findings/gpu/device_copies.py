@@ -4,7 +4,6 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.device_facts import (
     device_gain,
-    frameworks,
     has_accelerators,
     is_of_torch,
     need_devices,
@@ -76,8 +75,7 @@ def _evidence(results: Results, device: DeviceUse) -> tuple[Evidence, ...]:
         rows.append(Evidence(f"Copies from {words}, exposed", copy.exposed_s, "s", "near 0"))
         rows.append(Evidence(f"Copies from {words}", f"{copy.count:,}, {format_bytes(copy.bytes)}"))
     rank = next(rank for rank in results.trace.ranks if rank.number == device.rank)
-    torch = frameworks(rank.metadata).get("torch")
-    loaders = torch.get("loaders") if isinstance(torch, dict) else None
+    loaders = rank.framework("torch").get("loaders")
     first = loaders[0] if isinstance(loaders, list) and loaders else None
     if isinstance(first, dict) and first.get("pin_memory") is not None:
         rows.append(Evidence("DataLoader: pin_memory", str(first["pin_memory"]), "", "True"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.findings.core.finding import Gain, Spent
-from perfscope.findings.core.wording import place, ranks
+from perfscope.findings.core.wording import place, ranks, there
 from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.callees import Callee
 from perfscope.findings.losses.changes import (
@@ -177,19 +177,18 @@ def action(
     change = change or (OF_SPARSE if _is_sparse(first, callee) else change_of(first))
     if first.cause.activity is Activity.INTERPRETER:
         if callee is not None and gain.is_bound:
-            return f"{_at(first, callee)}{inside(IN_LIBRARY)}{_in_calls(group, callee, gain)}"
+            return f"{there(_at(first, callee), IN_LIBRARY)}{_in_calls(group, callee, gain)}"
         change = ONE_LINE if is_one_line else change
         change = IN_LIBRARY if callee is not None else change
     if first.cause.activity is None:
         return f"{change} {_seen(group, world)}".rstrip()
-    at = _at(first, callee)
-    return f"{at}{inside(change) if at else change}{_with_others(group, gain)}"
+    return f"{there(_at(first, callee), change)}{_with_others(group, gain)}"
 
 
 def _at(first: Entry, callee: Callee | None) -> str:
-    """`In read() (data.py:22), which calls gzip.open: `; "" where no place is known."""
+    """`In read() (data.py:22), which calls gzip.open`; "" where no place is known."""
     calls = f", which calls {callee.name}" if callee is not None else ""
-    return f"In {place(first.frame)}{calls}: " if place(first.frame) else ""
+    return f"In {place(first.frame)}{calls}" if place(first.frame) else ""
 
 
 def _is_sparse(entry: Entry, callee: Callee | None) -> bool:

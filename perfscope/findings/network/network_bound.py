@@ -56,7 +56,6 @@ from perfscope.units import (
     format_bytes,
     format_seconds,
     format_share,
-    inside,
 )
 
 PASSED = "Data transfer between ranks takes little time"
@@ -333,11 +332,10 @@ def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ..
     none = f" (without any transfer the run would take {wording.saving(results, whole_s)} less)"
     most = _largest(results, none if whole_s else "")
     at, less = sampled_places.calls(results, "In"), _less(run, facts)
-    less = f"{at}: {inside(less)}" if at else less
+    less = wording.there(at, less)
     actions = [_as_one(results) or f"{less}{half}. {most}".strip()]
     if is_told and not _as_one(results) and pickles(results):
-        pickled = PICKLED.format(calls=COLLECTIVES)
-        pickled = f"{at}: {inside(pickled)}" if at else pickled
+        pickled = wording.there(at, PICKLED.format(calls=COLLECTIVES))
         actions.insert(0, f"{pickled} {_largest(results)}".strip())
         actions[1] = f"{less}{half}."
     if empty := _without_data(results):
