@@ -32,7 +32,7 @@ from tests.support.trace_invariants import check_trace
 from tests.support.write_kineto import small
 from tests.support.write_recording import two_ranks
 
-INPUTS = REPOSITORY / "tests" / "core" / "inputs"
+INPUTS = REPOSITORY / "tests" / "native" / "core" / "inputs"
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1)
 
 

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 LOG = logging.getLogger(__name__)
 CORE = REPOSITORY / "native" / "core"
-INPUTS = REPOSITORY / "tests" / "core" / "inputs"
+INPUTS = REPOSITORY / "tests" / "native" / "core" / "inputs"
 SECONDS = int(os.environ.get("PERFSCOPE_FUZZ_SECONDS", "60"))
 """Of each format; more finds more."""
 LIMITS = ("-max_len=16384", "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1")
