@@ -1,6 +1,5 @@
 """What is left of a wait for work that a rank handed to a thread of its own: it must be done."""
 
-from collections import Counter
 from dataclasses import replace
 
 from perfscope.arrays import Ints
@@ -9,6 +8,7 @@ from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Activity, AwaitedThing
+from perfscope.trace.host_cpus import cpu_shares
 
 GIVEN = (AwaitedThing.TASK, AwaitedThing.THREAD, AwaitedThing.QUEUE)
 """What is waited for because a thread's work is needed, and not because it is in the way."""
@@ -18,9 +18,9 @@ def begun_earlier(results: Results, own: Ints, cause: LossCause) -> tuple[Edit, 
     """Edits that leave of a wait what all CPUs of the rank together need for what is awaited.
 
     Awaited work of W seconds can be done beside the other M seconds of the rank, and by several
-    threads: on c CPUs both end after max(M, (W + M) / c) at the earliest. Empty where no thread of
-    a rank was seen to compute what it waits for, or its rank has no second CPU: then nothing tells
-    what the work would take elsewhere.
+    threads: on c CPUs both end after max(M, (W + M) / c) at the earliest, and no sooner at all on
+    one CPU. Empty where no thread of a rank was seen to compute what it waits for, or its CPUs are
+    not known.
 
     Args:
         results: the run.
@@ -29,14 +29,15 @@ def begun_earlier(results: Results, own: Ints, cause: LossCause) -> tuple[Edit, 
     """
     if cause.activity is not Activity.LOCK:
         return ()
-    cpus = _cpus(results, {one.waiting_rank for one in results.lock_holders if _is_own_work(one)})
+    waiting = {one.waiting_rank for one in results.lock_holders if _is_own_work(one)}
+    shares = cpu_shares(results.trace.ranks) if waiting else {}
     ranks = zip(results.trace.ranks, own.tolist(), strict=True)
     waits = {rank.number: waited_ns for rank, waited_ns in ranks if waited_ns > 0}
     left = {}
     for number, waited_ns in waits.items():
-        if cpus.get(number, 0.0) > 1.0:
+        if number in waiting and number in shares:
             other_ns = max(0, results.focus.length_ns - waited_ns)
-            needed_ns = max(0.0, (waited_ns + other_ns) / cpus[number] - other_ns)
+            needed_ns = max(0.0, (waited_ns + other_ns) / shares[number] - other_ns)
             left[number] = min(1.0, needed_ns / waited_ns)
     if not left:
         return ()
@@ -52,13 +53,3 @@ def begun_earlier(results: Results, own: Ints, cause: LossCause) -> tuple[Edit, 
 def _is_own_work(found: LockHolder) -> bool:
     """Whether a thread of the rank that waits computes what it waits for."""
     return found.rank == found.waiting_rank and found.computes and found.kind in GIVEN
-
-
-def _cpus(results: Results, numbers: set[int]) -> dict[int, float]:
-    """CPUs of some ranks, where those of a host are dealt to all ranks on it; none of unknown."""
-    if not numbers:
-        return {}
-    on_host = Counter(rank.host for rank in results.trace.ranks)
-    sharing = {rank.number: on_host[rank.host] for rank in results.trace.ranks}
-    threads = (one for one in results.resources.threads if one.rank in numbers)
-    return {one.rank: one.cpus_available / sharing[one.rank] for one in threads}
