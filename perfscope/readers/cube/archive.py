@@ -109,7 +109,7 @@ class CubeArchive:
             self.locations = anchor.locations()
             if len(self.callees) * len(self.locations) > MOST_VALUES:
                 raise ValueError(f"a metric would have more than {MOST_VALUES:,} values")
-        except (KeyError, ValueError, ExpatError, tarfile.TarError, zlib.error) as error:
+        except (LookupError, ValueError, ExpatError, tarfile.TarError, zlib.error) as error:
             raise self._damaged(str(error) or type(error).__name__) from error
         except OSError as error:
             raise self._damaged(error.strerror or str(error)) from error

@@ -161,6 +161,7 @@ BOMB = b"ZCUBEX.DATA" + struct.pack("<q3q", 1, 0, 0, 1 << 40)
     [
         {"anchor.xml": ANCHOR[:-40]},
         {"anchor.xml": b'<!DOCTYPE a [<!ENTITY b "c">]>' + ANCHOR},
+        {"anchor.xml": ANCHOR.replace(b"UTF-8", b"U8F-8")},
         {"anchor.xml": ANCHOR.replace(b'calleeId="7"', b'calleeId="99"')},
         {"1.data": b"CUBEX.DATA1234"},
         {"1.data": b"CUBEX.DATA" + b"\0" * 8},
