@@ -55,6 +55,13 @@ _ENDS = ("RETURN_VALUE", "YIELD_VALUE")
 _NO_VALUE = ("STORE_", "UNPACK_", "FOR_ITER", "MAKE_FUNCTION", "SET_FUNCTION")
 """What a variable is set after that is handed on elsewhere, or is a function that is defined."""
 _TURNS = frozenset(("GET_ITER", "FOR_ITER"))
+_SPLITS = frozenset(("UNPACK_SEQUENCE", "UNPACK_EX"))
+_COPIES = frozenset(("COPY", "DUP_TOP"))
+_PASSED = frozenset((*bytecode.NO_OPERATION, "BEFORE_WITH", "SETUP_WITH"))
+"""What stands between a call and the variable that its result, or what `with` makes of it, has."""
+_SWAPS = {"SWAP": (), "ROT_TWO": (2,), "ROT_THREE": (3, 2)}
+"""Instructions that reorder the stack, and the places that change with the uppermost in turn."""
+_DISPLAYS = frozenset(("BUILD_LIST", "BUILD_MAP", "BUILD_SET"))
 
 
 class Flows:
@@ -66,6 +73,7 @@ class Flows:
         if bytecode.is_known() and len(code.co_code) <= bytecode.LONGEST:
             self._code, self._loops = code, loops
             self._read_from: dict[int, tuple[list[str], bool]] = {}
+            self._displays = _displays(code)
             self._read()
 
     def _read(self) -> None:
@@ -158,7 +166,8 @@ class Flows:
         called = _dropped(code, place)
         if called is not None and called.root[0] in _VARIABLES:
             parts = _name(code, called).split(".")
-            found.add(f"{parts[-1]}()")
+            if ".".join(parts[:-1]) not in self._displays:  # their methods are Python's own
+                found.add(f"{parts[-1]}()")
             if len(parts) > 1 and not owner:
                 found.update(f"?{key}" for key in self._outliving(".".join(parts[:-1])))
         return found
@@ -208,6 +217,13 @@ def _takes(code: CodeType, place: int) -> bool:
     return name in ("STORE_SUBSCR", *_ENDS) or not (is_taken or _is_call(code, before))
 
 
+def _displays(code: CodeType) -> set[str]:
+    """The variables that are a list, dictionary or set which the function itself has begun."""
+    raw = code.co_code
+    places_of = (at for at in range(0, len(raw), 2) if _names[raw[at]] in _DISPLAYS)
+    return {name for place in places_of for name in stored(code, place)}
+
+
 def _is_call(code: CodeType, place: int) -> bool:
     return _names[code.co_code[place]] in _CALLS
 
@@ -223,15 +239,22 @@ def _instructions(code: CodeType, place: int) -> list[tuple[str, int]]:
 def _parts(code: CodeType, place: int, count: int) -> list[list[tuple[str, int]]]:
     """What made each of the uppermost values, the lowest first; none where there are branches."""
     made: list[tuple[str, int, int]] = []
+    swaps: list[int] = []
     for name, argument, height in bytecode.made_before(code.co_code, place, count) or ():
         if name == "LOAD_FAST_LOAD_FAST":
             made.append(("LOAD_FAST", argument >> 4, height - 1))
             made.append(("LOAD_FAST", argument & 15, height))
+        elif name in _SWAPS:
+            swaps += _SWAPS[name] or (argument,)
         else:
             made.append((name, argument, height))
     heights = range(1, count + 1) if made else ()
     ends = [0, *(max(at for at, one in enumerate(made, 1) if one[2] <= top) for top in heights)]
-    return [[one[:2] for one in made[start:end]] for start, end in zip(ends, ends[1:])]
+    parts = [[one[:2] for one in made[start:end]] for start, end in zip(ends, ends[1:])]
+    for depth in swaps if len(swaps) < count else ():
+        if depth <= len(parts):
+            parts[-1], parts[-depth] = parts[-depth], parts[-1]
+    return parts
 
 
 def _paths(code: CodeType, place: int) -> tuple[list[str], bool]:
@@ -299,12 +322,21 @@ def stored(code: CodeType, place: int, passed: frozenset[str] = frozenset()) -> 
     raw, wanted = code.co_code, 1
     owner: list[tuple[str, int]] = []
     found: list[str] = []
-    for at in range(place + 2, len(raw), 2):
+    following = place + 2
+    while following < len(raw):
+        at, following = following, following + 2
         name, argument = _names[raw[at]], branches.argument(raw, at)
-        if name in bytecode.NO_OPERATION or name in passed:
+        if name in _PASSED or name in passed:
             continue
-        if name == "UNPACK_SEQUENCE":
-            wanted = argument
+        if name == "JUMP_FORWARD":  # to where the branches meet
+            following = branches.target(raw, at) or len(raw)
+            continue
+        if name in _SPLITS:
+            before, behind = argument & 255, argument >> 8
+            wanted += before + behind - (name == "UNPACK_SEQUENCE")
+            continue
+        if name in _COPIES:
+            wanted += 1
             continue
         if name.startswith("LOAD_"):
             owner.append((name, argument))

@@ -46,7 +46,7 @@ class _Loop:
         self.evaluation_start_ns = 0
         self.evaluation_end_ns = 0  # latest evidence that it was an evaluation
         self.evaluation_place = ""
-        self.set_first: dict[int, int] = {}  # modules set to it before any training, and since when
+        self.set_first: dict[int, tuple[int, str]] = {}  # before any training: when, where
         self.has_batches = False  # that are evaluated
         self.has_evaluated = False  # all of them
         self.interrupted = (0, 0)  # start of the step, and of its forward pass, when it began
@@ -120,8 +120,9 @@ class _Loop:
 
     def begin_evaluation(self, root: int, now_ns: int) -> None:
         """The model was set to evaluation, or batches are read without gradients."""
-        if self.evaluation_start_ns and root != self.evaluation_root and not self.has_backward:
-            self.set_first.setdefault(root, now_ns)
+        is_another = self.evaluation_start_ns and root != self.evaluation_root
+        if is_another and not self.has_backward and root not in self.set_first:
+            self.set_first[root] = now_ns, torch_places.outside()
         # inside a call of Keras it is Keras that tells its evaluations
         if not self.evaluation_start_ns and not wrap.Depth.value:
             self.interrupted = self.unit_start_ns, self.forward_start_ns
@@ -362,7 +363,8 @@ def sets_mode(root: int, mode: Any, now_ns: int) -> None:
         _loop.begin_evaluation(root, now_ns)
     elif mode is True and _loop.evaluation_start_ns:
         if root in _loop.set_first:  # the one before it stays in evaluation, as a target's copy
-            _loop.evaluation_root, _loop.evaluation_start_ns = root, _loop.set_first[root]
+            _loop.evaluation_root = root
+            _loop.evaluation_start_ns, _loop.evaluation_place = _loop.set_first[root]
         if root == _loop.evaluation_root:
             _loop.end_evaluation(now_ns)
         else:

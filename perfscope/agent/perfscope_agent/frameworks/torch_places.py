@@ -9,7 +9,7 @@ from .. import files, metadata, places, recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
 
 BY_MODE = "eval_mode: "
 """A model is set to evaluation, and to training again; what is done meanwhile is not known."""
@@ -18,31 +18,37 @@ BY_BATCHES = "eval_batches: "
 """Batches of a loader are read meanwhile, without gradients."""
 
 
-_MOST_LOOKS = 64
-"""Backward passes whose stacks are looked at: the program's loops go the same way each time."""
+_FIRST_LOOKS = 64
+_LATER_LOOKS = 17
+"""Of the backward passes the first are looked at, and behind them every so many-th.
 
-_looks = 0
-_seen: set[tuple[int, int]] = set()
+A loop goes the same way each time; one that is entered later shall be seen as well. A prime
+number, so that losses that take turns are all met.
+"""
+
+_passes = 0
+_seen: dict[tuple[int, int], CodeType] = {}
+"""By code and line: the code is kept, as another one may lie where it has lain."""
 
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    global _looks
-    _looks = 0
+    global _passes
+    _passes = 0
     _seen.clear()
 
 
 def trains() -> None:
     """Notes the program's lines that a backward pass is called from, directly and at last."""
-    global _looks
-    if _looks == _MOST_LOOKS:
+    global _passes
+    _passes += 1
+    if _passes > _FIRST_LOOKS and _passes % _LATER_LOOKS:
         return
-    _looks += 1
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code, line = frame.f_code, frame.f_lineno
         if files.is_program(code.co_filename) and (id(code), line) not in _seen:
-            _seen.add((id(code), line))
+            _seen[id(code), line] = code
             name, file, _ = places.Places().where(code, 0)
             told = metadata.facts.setdefault("updates", [])
             told.append(recorder.place_text(name, file, line))
