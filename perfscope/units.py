@@ -20,6 +20,9 @@ _HOURS_FROM_S = 7200.0
 LEAST_TENTH = 0.05
 """What is less is no tenth."""
 
+NAMES = {"Horovod", "Keras", "Python", "Dask", "Gloo", "Linux", "Slurm"}
+"""Proper names that no letter tells from a noun at the beginning of a sentence."""
+
 TIMES_FROM = 2.0
 """Larger ratios are told as they are, and not as changes."""
 
@@ -120,9 +123,14 @@ def capitalized(text: str) -> str:
 
 
 def inside(label: str) -> str:
-    """A label as it stands inside a sentence: `I/O`, Python and operations keep their names."""
-    is_name = label[1:2].isupper() or label[1:2] == "/" or label.startswith("Python ")
-    return label if is_name else label[:1].lower() + label[1:]
+    """A label or sentence as it stands inside another one: names keep their letters.
+
+    A name is told by what stands in it (`PyTorch`, `I/O`, `DataLoader`, `MPI_Bcast`); those that
+    are written like any noun are known.
+    """
+    first = re.split(r"[\s:;,]", label, maxsplit=1)[0]
+    is_name = first in NAMES or not first[1:].replace("-", "").replace("'", "").islower()
+    return label if len(first) > 1 and is_name else label[:1].lower() + label[1:]
 
 
 def format_ratio(ratio: float | None) -> str:

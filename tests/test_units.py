@@ -12,6 +12,7 @@ from perfscope.units import (
     format_ratio,
     format_seconds,
     format_share,
+    inside,
     parse_bytes,
     singular,
 )
@@ -119,3 +120,20 @@ def test_no_use_of_cpus_is_told_as_none(busy: float, cpus: int, text: str) -> No
 )
 def test_one_of_several(several: str, one: str) -> None:
     assert singular(several) == one
+
+
+@pytest.mark.parametrize(
+    ("label", "told"),
+    [
+        ("Waiting for input", "waiting for input"),
+        ("PyTorch keeps a traceback", "PyTorch keeps a traceback"),
+        ("DataLoader workers wait", "DataLoader workers wait"),
+        ("Horovod: cycle", "Horovod: cycle"),
+        ("I/O", "I/O"),
+        ("Floating-point work", "floating-point work"),
+        ("A rank", "a rank"),
+        ("", ""),
+    ],
+)
+def test_names_keep_their_letters_inside_a_sentence(label: str, told: str) -> None:
+    assert inside(label) == told

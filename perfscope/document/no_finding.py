@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
-from perfscope.document.headline import Headline, apart, headline
+from perfscope.document.headline import Headline, apart, headline, outside
 from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.finding import Finding, Gain
@@ -30,7 +30,6 @@ GOOD_EFFICIENCY = 0.8
 LONGEST_COMMAND = 120
 """Of a command that is told to be run again; a longer one only hides what is said."""
 
-LEAST = format_share(WARN_SHARE)
 NO_CHANGE = f"no known change would save {of_window(WARN_SHARE)}"
 
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
@@ -59,7 +58,10 @@ def first_action(
     is_unknown = not is_judged or unknown_efficiency(run.results) is not None
     if is_unknown or status not in (Status.PASS, Status.INFO):
         return where.strip()
-    return f"None needed.{f' To go faster, begin where most is computed:{where}' if where else ''}"
+    faster = f"To go faster, begin where most is computed:{where}" if where else ""
+    if status is Status.PASS and not outside(run.results, 0.0):
+        return f"None needed. {faster}".rstrip()
+    return faster
 
 
 def without_findings(
@@ -99,7 +101,7 @@ def without_findings(
     if is_inefficient(results) and not is_disturbed:
         lost = _lost(losses, ranks)
         return _inefficient(leading, subject, lost) + rest
-    if losses is not None and much_is_lost(losses):
+    if losses is not None and not is_well(losses):
         largest = _largest(losses, ranks, "the rest", is_disturbed=is_disturbed)
         return f"{alone}No problem found: {_useful(losses, ranks)}.{largest}{rest}"
     told = _useful(losses, ranks) if losses is not None and losses.lost_share else NO_CHANGE
@@ -110,13 +112,21 @@ def _useful(losses: LossAccount, ranks: int) -> str:
     """What share is useful, and that no change is known; what is not known may be useful or not."""
     lost, unknown = losses.lost_share or 0.0, losses.unknown_share or 0.0
     time = f"{format_share(1.0 - lost)} of {of_all('time', ranks)} in the analyzed window"
-    useful = _went(losses, ranks) if unknown >= WARN_SHARE else f"{time} is useful computation"
-    return f"{useful}, and no known change would save {LEAST} of it"
+    useful = f"{time} is useful computation"
+    if unknown >= WARN_SHARE:
+        nothing = f"of {format_share(unknown)} nothing is known; {NO_CHANGE}"
+        return f"{_went(losses, ranks)}, and {nothing}"
+    return f"{useful}, and {NO_CHANGE}"
 
 
 def _went(losses: LossAccount, ranks: int) -> str:
     share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
     return f"{share} went to {NOT_USEFUL}"
+
+
+def is_well(losses: LossAccount) -> bool:
+    """Whether nearly all of the ranks' time is known to be training work: nothing need be done."""
+    return (losses.lost_share or 0.0) + (losses.unknown_share or 0.0) <= 1 - TRAINS
 
 
 def much_is_lost(losses: LossAccount) -> bool:

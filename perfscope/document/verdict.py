@@ -10,7 +10,7 @@ from perfscope.document.no_finding import (
     UNKNOWN,
     first_action,
     is_inefficient,
-    much_is_lost,
+    is_well,
     unknown_efficiency,
     without_findings,
 )
@@ -184,7 +184,7 @@ def _status(
         return Status.WARN
     if all(finding.status in UNKNOWN for finding in findings) or unknown_efficiency(results):
         return Status.INFO
-    if losses is not None and much_is_lost(losses):
+    if losses is not None and not is_well(losses):
         # nobody knows the change that gives it back, which is not to have passed
         return Status.INFO
     return Status.PASS

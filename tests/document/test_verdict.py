@@ -336,17 +336,36 @@ def polling(busy_s: float) -> TraceBuilder:
             "info",
             (
                 "No problem found: 9.3 % of the ranks' time in the analyzed window went to "
-                "something other than useful computation, and no known change would save 1.0 % "
-                "of it. The largest part of the rest is "
+                "something other than useful computation, and of 90.7 % nothing is known; no "
+                "known change would save 1.0 % of the analyzed window. The largest part of the "
+                "rest is "
             ),
         ),
-        (0.01, "pass", "Nothing to fix: 0.9 % of the ranks' time"),
+        (0.01, "info", "No problem found: 0.9 % of the ranks' time"),
     ],
 )
 def test_what_is_lost_without_a_finding_is_no_pass(busy_s: float, status: str, told: str) -> None:
     found = verdict(analyze_trace(polling(busy_s).build()))
     assert found["sentence"].startswith(told)
     assert found["status"] == status
+    assert "None needed" not in found["action"]
+
+
+@pytest.mark.parametrize(("init_s", "is_most"), [(1.0, True), (79.0, False)])
+def test_nothing_need_be_done_only_where_most_of_the_run_was_training(
+    init_s: float, *, is_most: bool
+) -> None:
+    """Both ranks compute all the time from the end of their start-up to 150 s."""
+    builder = TraceBuilder(2, end_s=151.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(init_s).finalize(150.0)
+        for tick in range(int(10 * (150.0 - init_s))):
+            rank.stack(init_s + tick / 10, [("relax", "/job/plate.py", 25)])
+        for step in range(int(150.0 - init_s)):
+            rank.op("MPI_Allreduce", init_s + step + 0.99, init_s + step + 1.0, comm=0, seq=step)
+    found = verdict(analyze_trace(builder.build()))
+    assert ("Most of the run" in found["sentence"]) is not is_most
+    assert found["action"].startswith("None needed.") is is_most
 
 
 @pytest.mark.parametrize(("gains", "together"), [((30.0, 1.0), 30.0), ((9.0, 0.5), 9.5)])

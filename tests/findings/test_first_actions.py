@@ -17,6 +17,7 @@ FINDINGS = sorted(
     for path in (REPOSITORY / "perfscope" / folder).rglob("*.py")
 )
 TYPED = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+=\w|\b[Uu]nset ([A-Z]|$)")
+SEARCHED = re.compile(r"(Inspect|Check|Compare|Look|See)\b")
 VAGUE = re.compile(r"\b(find out|investigate|figure out|look into)\b", re.IGNORECASE)
 
 
@@ -29,6 +30,22 @@ def test_no_text_of_a_finding_leaves_the_search_to_the_reader() -> None:
         if VAGUE.search(node.value)
     }
     assert found == set()
+
+
+def test_what_is_told_of_uneven_work_begins_with_a_change() -> None:
+    folder = REPOSITORY / "perfscope" / "findings"
+    texts = {
+        node.value
+        for path in (
+            *(folder / "balance").glob("*.py"),
+            *(folder / "facts").glob("imbalance*.py"),
+            folder / "losses" / "changes.py",
+        )
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert {text for text in texts if SEARCHED.match(text)} == set()
+    assert any(text.startswith("Give the late rank less") for text in texts)
 
 
 def test_every_setting_that_is_recommended_can_be_copied() -> None:
@@ -53,10 +70,9 @@ def test_a_place_that_was_seen_is_named_with_seconds_and_rank(markers: bool) -> 
         if one.id in {"straggler", "load_imbalance"} and one.status is Status.FAIL
     )
     function, file, line = TRAINER
-    assert told.actions[0].startswith(f"Inspect {function}() ({file.rpartition('/')[2]}:{line})")
-    assert re.search(
-        r"rank 1 spends (3[89]|4[012])\.\d s more there than the others", told.actions[0]
-    )
+    more_s = r"rank 1 spends [\d.]+ s (there|in forward), (3[89]|4[012])\.\d s more than the others"
+    assert f"{function}() ({file.rpartition('/')[2]}:{line})" in told.actions[0]
+    assert re.search(more_s, told.actions[0])
 
 
 @pytest.mark.parametrize("samples", [False, True])

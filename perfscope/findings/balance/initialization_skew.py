@@ -189,8 +189,8 @@ def _actions(facts: StartUpFacts, late: tuple[int, ...]) -> tuple[str, ...]:
     if _started_later_s(facts, late) >= 0.5 * facts.before_s:
         return (
             (
-                f"Look at how {who} {runs} started: a slow host, a container that is pulled or "
-                "unpacked first, or ssh in a row instead of srun."
+                f"Start all ranks at once, with srun instead of ssh in a row, and pull and unpack "
+                f"containers before the job: {who} {runs} started late."
             ),
         )
     return (

@@ -1,5 +1,7 @@
 """Ranks that always have more to do than others between the same two collectives."""
 
+from statistics import mean, median
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
@@ -7,28 +9,33 @@ from perfscope.findings.core.gain import at_most_waited, replayed, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.handed_out import hands_out
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW, ImbalanceFacts, Pattern
-from perfscope.findings.facts.imbalance_judgment import (
-    OVERLAPS,
-    REFERENCES,
-    Judgment,
+from perfscope.findings.facts.imbalance_judgment import OVERLAPS, REFERENCES, Judgment, unable
+from perfscope.findings.facts.imbalance_words import (
+    SPLIT,
     excess_evidence,
-    first_look,
     inflected,
     is_alone,
-    is_split,
+    less_work,
     others,
     place,
+    spends,
     spends_more,
-    unable,
+    unseen,
     waiting,
     why_differs,
 )
 from perfscope.findings.facts.uneven_work import input_wait_s
+from perfscope.metrics.host.samples import samples_by_rank
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.units import NS, capitalized, format_seconds, format_share
+from perfscope.units import NS, capitalized, format_count, format_seconds, format_share
+
+REPORT_SAMPLES = (
+    "Report the samples of each step with perfscope.step(samples=...): that tells extra work from "
+    "slow execution."
+)
 
 
 def judge(run: Facts) -> Outcome:
@@ -109,7 +116,7 @@ def _title(facts: ImbalanceFacts, *, is_dealt: bool) -> str:
         return capitalized(f"{others(facts)} hands out the work of {who}{place(facts)}, and waits")
     if facts.is_shifting:
         return f"Work{place(facts)} shifts to {who} during the run while {waiting(facts)}"
-    if is_alone(facts):
+    if is_alone(facts) and len(facts.overloaded) == 1 and not facts.excess[0].phase:
         told = f"{who}{once} works alone{place(facts)} while {waiting(facts)}"
         return capitalized(told)
     return capitalized(
@@ -128,7 +135,7 @@ def _summary(found: Judgment) -> str:
         None: "",
     }[facts.equal_samples]
     change = f"Working as fast as {others(facts)}"
-    if is_split(facts):
+    if facts.is_split:
         change = "Spreading the same work evenly"
     return (
         f"The most loaded rank works {format_seconds(extra)} longer than the least loaded; the "
@@ -170,33 +177,39 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
 
 def _actions(results: Results, found: Judgment, *, is_dealt: bool) -> tuple[str, ...]:
     facts = found.facts
-    if facts.equal_samples is False:
-        return ("Distribute the samples evenly: the ranks get different numbers of them.",)
-    more = (
-        (
-            "Report the samples of each step with perfscope.step(samples=...): that "
-            "tells extra work from slow execution."
-        ),
-    )
-    takes = "they take" if len(facts.overloaded) > 1 else "it takes"
+    who = wording.ranks(facts.overloaded)
+    if told := _samples(results, facts):
+        return (f"Distribute the samples evenly: {told}.",)
     if facts.is_shifting:
         return (f"{DIVIDE_ANEW}: {_more(facts)}{why_differs(found)}",)
-    if is_alone(facts):
-        told = spends_more(facts, facts.excess[0].seconds)
-        split = f"{SPLIT.format(place(facts))}: {told}, at lines that only it runs."
-        return (f"{split}{why_differs(found)}",)
     if is_dealt:
-        dealer, who = others(facts), wording.ranks(facts.overloaded)
-        spare = f"Have {dealer} do a part of the work as well, or give its CPU to another rank"
-        return (f"{spare}: it only hands out what {who} do{place(facts)}.{why_differs(found)}",)
-    look = first_look(
-        results, facts, f"a larger share of the data, or a code path that only {takes}"
-    )
+        spare = f"Have {others(facts)} do a part of the work as well, or give its CPU to another"
+        return (
+            f"{spare} rank: it only hands out what {who} do{place(facts)}.{why_differs(found)}",
+        )
+    if is_alone(facts):
+        split = f"{SPLIT.format(place(facts).rstrip(','))}: {spends(facts)}, and no other rank"
+        return (f"{split} was seen at these lines.{why_differs(found)}",)
+    change = unseen(results, facts) or less_work(facts)
     return (
-        f"{look}{why_differs(found)}",
+        f"{change}{why_differs(found)}",
         "If samples differ in cost, partition them by estimated cost, not by count.",
-        *(more if facts.equal_samples is None else ()),
+        *((REPORT_SAMPLES,) if facts.equal_samples is None else ()),
     )
+
+
+def _samples(results: Results, facts: ImbalanceFacts) -> str:
+    """That the overloaded ranks process more samples, and how many; "" where it is not so."""
+    counted = samples_by_rank(results.trace, results.focus)
+    if facts.equal_samples is not False or counted is None:
+        return ""
+    counts = {rank.number: one for rank, one in zip(results.trace.ranks, counted, strict=True)}
+    own = mean(counts[rank] for rank in facts.overloaded)
+    usual = median([counts[rank] for rank in facts.ranks if rank not in facts.overloaded])
+    each = " each" if len(facts.ranks) > 2 else ""
+    who = f"{wording.ranks(facts.overloaded)} {inflected(facts, 'process')}"
+    told = f"{who} {format_count(own)} of them, {others(facts)} {format_count(usual)}{each}"
+    return told if own > usual else ""
 
 
 def _more(facts: ImbalanceFacts) -> str:
@@ -205,13 +218,6 @@ def _more(facts: ImbalanceFacts) -> str:
     extra_s = more_s if more_s > 0 else max(facts.work_s) - min(facts.work_s)
     told = spends_more(facts, extra_s, place(facts))
     return f"{told}, and most of what it gained during the run the others lost."
-
-
-SPLIT = (
-    "Split the work{} across all ranks: give each rank part of the data, and combine the results "
-    "with one allreduce, or, where the work is small, have every rank do all of it"
-)
-"""What helps where one rank does for all what all could do; `{}` is where."""
 
 
 DIAGNOSIS = Diagnosis(

@@ -7,26 +7,26 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
-from perfscope.findings.facts.imbalance_judgment import (
-    REFERENCES,
-    Judgment,
+from perfscope.findings.facts.imbalance_judgment import REFERENCES, Judgment, unable
+from perfscope.findings.facts.imbalance_words import (
     excess_evidence,
-    first_look,
+    inflected,
+    is_alone,
     others,
     place,
-    unable,
+    spends,
+    unseen,
     waiting,
-    why_differs,
 )
 from perfscope.findings.facts.uneven_work import LAST_SHARE
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import capitalized, format_seconds
+from perfscope.units import capitalized, format_seconds, inside
 
 ABOUT_THE_HOST = (
-    "Compare the clock, temperature, memory and other processes of host {host} with those of "
-    "another one (perfscope doctor on both), or leave it out (srun --exclude={host}) and run once "
-    "more."
+    "Leave host {host} out (srun --exclude={host}) and record again: all its ranks are late, and "
+    "no others. What slows it is its clock, temperature, memory or other processes: perfscope "
+    "doctor on it and on another host tells the difference."
 )
 
 
@@ -116,45 +116,62 @@ def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
 
 def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
     facts = found.facts
-    who = wording.ranks(facts.overloaded)
     if _is_host(facts):
         host = facts.slow_host
         return (
             ABOUT_THE_HOST.format(host=host),
-            "If it stays with the ranks and not with the host, compare what they are given to do.",
+            f"If the delay stays with the ranks: {inside(_dealt_by_length(facts, None))}",
         )
-    runs = "runs" if len(facts.overloaded) == 1 else "run"
-    look = (
-        f"Look at where {who} {runs} ({_hosts(results, facts)}), up to "
-        f"{format_seconds(max(facts.work_s) - min(facts.work_s))} behind {others(facts)}: CPU "
-        "binding, clock, other processes on the same cores or node; run once more with it "
-        "elsewhere."
+    is_shared = _share_cpus(results, facts)  # none of these CPUs is slow for one rank alone
+    moves = () if is_shared else (_moved(results, facts),)
+    if is_alone(facts):
+        return _taken_out(facts), *moves
+    if missing := unseen(results, facts):
+        return missing, *moves
+    dealt = _dealt_by_length(facts, found.cpu_times if is_shared else None)
+    return (*moves, dealt) if facts.everywhere else (dealt, *moves)
+
+
+def _taken_out(facts: ImbalanceFacts) -> str:
+    """What to do about lines at which the slow ranks alone were seen."""
+    does = "does" if len(facts.overloaded) == 1 else "do"
+    return (
+        f"Take what {wording.ranks(facts.overloaded)} {does}{place(facts)} out of the steps, or "
+        f"split it over all ranks: {spends(facts)}, and no other rank was seen at that line."
     )
-    stays = "If it stays with the rank and not with the node, compare what it is given to do."
-    if found.cpu_times is not None and _share_cpus(results, facts):
-        return (_what_is_given(found), look)
-    if facts.everywhere:
-        return look, stays
-    first = first_look(results, facts, "longer samples, or a code path that only it takes")
-    return f"{first}{why_differs(found)}", look
+
+
+def _moved(results: Results, facts: ImbalanceFacts) -> str:
+    """What shows whether the CPUs of a rank are slow, and helps where they are."""
+    extra = format_seconds(max(facts.work_s) - min(facts.work_s))
+    is_one = len(facts.overloaded) == 1
+    it, has = ("it", "it has") if is_one else ("they", "they have")
+    return (
+        f"Move {wording.ranks(facts.overloaded)} to other CPUs than {has} on "
+        f"{_hosts(results, facts)} (with the launcher's binding, or on another host), and record "
+        f"again: {it} {'is' if is_one else 'are'} up to {extra} behind {others(facts)}, as on CPUs "
+        "that are slow or shared."
+    )
 
 
 def _share_cpus(results: Results, facts: ImbalanceFacts) -> bool:
-    """Whether all ranks run on the same CPUs, so that none of these is slow for one of them."""
+    """Whether all ranks may run on the same CPUs."""
     ranks = [rank for rank in results.trace.ranks if rank.number in facts.ranks]
     places = {(rank.host, rank.cpus_allowed) for rank in ranks}
     return len(places) == 1 and bool(ranks) and bool(ranks[0].cpus_allowed)
 
 
-def _what_is_given(found: Judgment) -> str:
-    facts = found.facts
-    samples = " for as many samples" if facts.equal_samples else ""
-    return (
-        f"Compare the work of {wording.ranks(facts.overloaded)} with that of {others(facts)}, in "
-        f"lengths and sizes: it takes {found.cpu_times:.1f} times the CPU time{samples} on the "
-        "same CPUs. Where samples differ in length, batches that are sorted by it and dealt out "
-        "in blocks give one rank all of the long ones: deal them out in turn."
-    )
+def _dealt_by_length(facts: ImbalanceFacts, cpu_times: float | None) -> str:
+    """What helps where samples cost more on some ranks; `cpu_times` is how much more CPU time."""
+    change = "Sort the samples by length and deal them out to the ranks in turn, not in blocks"
+    takes = f"{wording.ranks(facts.overloaded)} {inflected(facts, 'take')}"
+    if cpu_times is not None:
+        why = f"{takes} {cpu_times:.1f} times the CPU time of {others(facts)} on the same CPUs"
+    elif facts.everywhere:
+        why = f"{takes} longer"
+    else:
+        why = f"{place(facts).lstrip()} {spends(facts)}".lstrip()
+    return f"{change}: {why}{' for as many samples' if facts.equal_samples else ''}."
 
 
 DIAGNOSIS = Diagnosis(

@@ -39,8 +39,8 @@ WHY_LASTING = (
 )
 LASTING_ACTIONS = (
     (
-        "Look at what else runs on the nodes, and at the frequencies of their CPUs: give the ranks "
-        "CPUs that nobody else uses."
+        "Give the ranks CPUs that nobody else uses, and that run at a fixed frequency (an "
+        "exclusive node, the governor `performance`)."
     ),
     "Where samples are sorted by length or cost, shuffle them before they are dealt out.",
 )

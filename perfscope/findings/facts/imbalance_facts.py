@@ -91,6 +91,11 @@ class ImbalanceFacts:
         return max(self.work_s) - mean(self.work_s)
 
     @property
+    def is_split(self) -> bool:
+        """Whether the estimate is of work that is split evenly over the ranks."""
+        return self.is_shifting or (bool(self.edits) and self.edits[0].level is Level.EVEN)
+
+    @property
     def bound_s(self) -> float:
         """What `edits` save at most, from the work added up over the run."""
         if self.edits in ((EVEN,), (SHARED,)):

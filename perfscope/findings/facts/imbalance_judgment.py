@@ -20,15 +20,14 @@ from perfscope.findings.core.gain import as_bare_bound, at_most_waited, replayed
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, persists
-from perfscope.findings.facts.uneven_work import Excess
 from perfscope.judging import MAIN, SURE
 from perfscope.metrics.host.cpu_work import cpu_work_s
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Level, Prediction
+from perfscope.replay.model import Prediction
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.units import NS, capitalized, format_seconds
+from perfscope.units import NS
 
 STEADY_REACH = 0.8  # of the time, better without it: no chance (runs without a fault: 0.73)
 CHANCE_PART = 1 / 3  # of what every rank waits for CPUs: always the same one may lose so much
@@ -45,7 +44,6 @@ CONTENTION_ACTIONS = (
         "processes on the same CPUs."
     ),
 )
-EVIDENT_PART = 0.01  # of the largest excess: less says nothing
 OVERLAPS = ("rank_zero_evaluation", "threads_over_cores", "shared_cores", "data_stall")
 
 
@@ -104,7 +102,7 @@ class Judgment:
             status=self.status,
             title=title,
             summary=f"{summary} {self.doubt.value}" if self.doubt else summary,
-            gain=replace(self.gain, spent=_spent(self.facts)) if is_claim else None,
+            gain=replace(self.gain, spent=spent(self.facts)) if is_claim else None,
             confidence=self._confidence(),
             ranks=facts.overloaded,
             window_s=_window(results, facts),
@@ -278,117 +276,15 @@ def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:
     return Status.WARN if is_explained and status is Status.FAIL else status
 
 
-def others(facts: ImbalanceFacts) -> str:
-    """The ranks that work less, inside a sentence."""
-    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
-    return wording.ranks(rest) if len(rest) == 1 else "the others"
-
-
-def place(facts: ImbalanceFacts) -> str:
-    """Where the excess lies: ` in compute() (train.py:12), forward phase,`."""
-    if not facts.excess or facts.excess[0].seconds <= 0:
-        return ""
-    top = facts.excess[0]
-    where = wording.place(top.where[0]) if top.where else ""
-    if not top.phase or not where:
-        return f" in {where or top.name}"
-    return f" in {where}, {top.name} phase,"
-
-
-def _spent(facts: ImbalanceFacts) -> Spent | None:
+def spent(facts: ImbalanceFacts) -> Spent | None:
     """How much less the late rank has to do, as the action tells it; None of several ranks."""
     more_s = facts.excess[0].seconds if facts.excess and not facts.everywhere else 0.0
     if more_s <= 0 or len(facts.overloaded) > 1:
         return None
-    if not is_split(facts):
+    if not facts.is_split:
         return Spent(more_s, lead="The difference is")
     lead = "Splitting shortens this work on that rank by"
     return Spent(more_s * (1 - 1 / len(facts.ranks)), lead=lead)
-
-
-def is_alone(facts: ImbalanceFacts) -> bool:
-    """Whether one rank alone does that of which it has more: nobody else was seen doing it."""
-    if not facts.excess or len(facts.overloaded) > 1:
-        return False
-    top = facts.excess[0]
-    return top.seconds > 0 and bool(top.where) and top.is_alone
-
-
-def why_differs(found: Judgment) -> str:
-    """How what ranks were just said to do longer is spread; "" where that is not what is done."""
-    facts = found.facts
-    top = facts.excess[0] if facts.excess else None
-    is_even = is_split(facts)
-    evenly = " The estimate assumes an even split over the ranks"
-    if not is_even or top is None or top.seconds <= 0:
-        return f"{evenly}." if is_even else ""
-    left_s = top.seconds * len(facts.overloaded) / len(facts.ranks)
-    is_told, differs = _spent(facts) is not None, wording.differs(top.seconds - left_s, found.gain)
-    rest = {
-        -1: "" if is_told else ", and that steps vary as they did, so that ranks still wait",
-        0: "",
-        1: ", and of what else is uneven as well",
-    }[differs]
-    each = "" if is_told and differs else f", {format_seconds(left_s)} of that on each"
-    return f"{evenly}{each}{rest}."
-
-
-def first_look(results: Results, facts: ImbalanceFacts, suspects: str) -> str:
-    """Where the overloaded ranks were seen to work longer, or what would show where.
-
-    `suspects` is what it may be, as the end of a sentence.
-    """
-    who, top = wording.ranks(facts.overloaded), facts.excess[0] if facts.excess else None
-    if top is None or top.seconds <= 0:
-        extra = format_seconds(max(facts.work_s) - min(facts.work_s))
-        longer = f"{who} {inflected(facts, 'work')} up to {extra} longer than {others(facts)}"
-        return f"{wording.to_see_functions(results)}: {longer}, and nothing tells in what."
-    told = spends_more(facts, top.seconds)
-    if where := wording.place(top.where[0]) if top.where else "":
-        inside = f", {top.name} phase" if top.phase else ""
-        change = "Balance the ranks' work in" if is_split(facts) else "Inspect"
-        return f"{change} {where}{inside}: {told}. Check for {suspects}."
-    missing = f"{wording.to_see_functions(results)}, to see which function of {top.name} it is"
-    return f"{missing}: {told}. Check for {suspects}."
-
-
-def spends_more(facts: ImbalanceFacts, seconds: float, at: str = " there") -> str:
-    """Inside a sentence, `rank 1 spends 17.0 s more there than rank 0`."""
-    who = wording.ranks(facts.overloaded)
-    spend = inflected(facts, "spend")
-    return f"{who} {spend} {format_seconds(seconds)} more{at} than {others(facts)}"
-
-
-def is_split(facts: ImbalanceFacts) -> bool:
-    """Whether the estimate is of work that is split evenly over the ranks."""
-    return facts.is_shifting or (bool(facts.edits) and facts.edits[0].level is Level.EVEN)
-
-
-def inflected(facts: ImbalanceFacts, verb: str) -> str:
-    """`works` of one rank, `work` of several."""
-    return f"{verb}s" if len(facts.overloaded) == 1 else verb
-
-
-def waiting(facts: ImbalanceFacts) -> str:
-    """Who waits meanwhile: `3 ranks wait`."""
-    return wording.others([rank for rank in facts.ranks if rank not in facts.overloaded])
-
-
-def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
-    """Where the overloaded ranks work longer."""
-    rows = []
-    # what is next to nothing beside the first is no evidence
-    least_s = EVIDENT_PART * max((excess.seconds for excess in facts.excess), default=0.0)
-    for excess in facts.excess[:3]:
-        if excess.seconds > 0 and excess.seconds >= least_s:
-            ratio = f" ({excess.ratio:.2f} × the others)" if excess.ratio else ""
-            label = f"{_label(excess)}: more than the other ranks{ratio}"
-            rows.append(Evidence(label, excess.seconds, "s", "0"))
-    return tuple(rows)
-
-
-def _label(excess: Excess) -> str:
-    return capitalized(excess.name) if excess.phase else excess.name
 
 
 def _window(results: Results, facts: ImbalanceFacts) -> tuple[float, float] | None:

@@ -33,18 +33,31 @@ SERIAL_KINDS = {PhaseKind.EVALUATE, PhaseKind.PREDICT, PhaseKind.CHECKPOINT, Pha
 class Excess:
     """Where the overloaded ranks work longer than the others, most seconds first.
 
-    `seconds` is the mean over the overloaded ranks of their work there beyond the median of the
-    others; `ratio` their work there over that median, and `least_ratio` that of the rank with the
-    least, None where the others have none. `is_alone`: it is at lines that no other rank runs.
+    `is_alone`: it is at lines that no other rank was seen at.
     """
 
     name: str
-    seconds: float
-    ratio: float | None
+    own_s: float  # of the overloaded ranks, their mean
+    least_s: float  # of that overloaded rank which is there for the shortest time
+    usual_s: float  # of the others, their median
     where: tuple[Frame, ...]
     phase: str
-    least_ratio: float | None
     is_alone: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """What the overloaded ranks work there beyond the others."""
+        return self.own_s - self.usual_s
+
+    @property
+    def ratio(self) -> float | None:
+        """Their work there over that of the others; None where these have none."""
+        return self.own_s / self.usual_s if self.usual_s > 0 else None
+
+    @property
+    def least_ratio(self) -> float | None:
+        """The same of the overloaded rank with the least."""
+        return self.least_s / self.usual_s if self.usual_s > 0 else None
 
 
 @dataclass(frozen=True)
@@ -174,13 +187,17 @@ def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tu
 
 
 def _in_whose_name(results: Results, ranks: tuple[int, ...], excess: Excess) -> Excess:
-    """Of a function that all ranks call, the caller that only these have; see `own_caller`."""
-    if excess.phase or not excess.where:
+    """Whether these ranks alone were seen at the lines of what takes longer.
+
+    Of a function that all ranks call, the caller that only these have; see `own_caller`.
+    """
+    if not excess.where:
         return excess
     shared, key = shared_frames(results, *ranks), excess.where[0].key
     least_s = min(spent_alone(results, one, key, shared)[0] for one in ranks)
-    is_alone = least_s >= ALONE * excess.seconds > 0
-    if excess.ratio is None or is_alone:
+    # how long a phase takes is known exactly, at which of its lines from samples alone
+    is_alone = least_s >= (MAIN if excess.phase else ALONE) * excess.seconds > 0
+    if excess.ratio is None or is_alone or excess.phase:
         return replace(excess, is_alone=is_alone)
     caller = own_caller(results, ranks, excess.where[0])
     if caller is None:
@@ -223,9 +240,8 @@ def _excess(results: Results, ranks: Collection[int], rows: Sequence[_Row]) -> t
         usual = median(others) if others else 0.0
         own = mean(seconds.get(rank, 0.0) for rank in overloaded)
         least = min(seconds.get(rank, 0.0) for rank in overloaded)
-        ratio, of_each = (own / usual, least / usual) if usual > 0 else (None, None)
         frames = _late_frames(results, overloaded, phase) or where
-        found.append(Excess(label, own - usual, ratio, frames, phase, of_each))
+        found.append(Excess(label, own, least, usual, frames, phase))
     return tuple(sorted(found, key=lambda excess: -excess.seconds))
 
 

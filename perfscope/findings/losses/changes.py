@@ -25,8 +25,8 @@ CHANGES: dict[Activity, str] = {
         "change."
     ),
     Activity.FILES: (
-        "Keep files open, and read in large blocks before the first step or in a loader process; "
-        "write less often, and from one rank."
+        "Keep files open; what is read, read in large blocks, once before the first step or in a "
+        "loader process; what is written, write less often, and from one rank."
     ),
     Activity.NETWORK: (
         "Fetch what is needed before the first step, and send results in the background. Where "
@@ -71,8 +71,8 @@ CHANGES: dict[Activity, str] = {
 """By activity: what to change."""
 
 ONE_LINE = (
-    "Replace this line with whole-array operations where it goes through elements (no loop over "
-    "other lines was seen), or run it less often."
+    "Replace what this one line goes through, as a comprehension does, with whole-array "
+    "operations, or run the line less often."
 )
 """The same of Python code where samples show a single line, which may be no loop."""
 
@@ -91,7 +91,10 @@ IN_LIBRARY = (
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
         "{ranks} {work} longer in each step{at}, and {rest} {wait}",
-        "Balance the work: look at what the late rank does that the other ranks do not.",
+        (
+            "Give the late rank less of this work and the other ranks more, or have all ranks do "
+            "it at once."
+        ),
     ),
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, {rest} {wait}",
@@ -126,15 +129,16 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.BURSTS: (
         "{each} works much longer in a few steps{at}, and {rest} {wait}",
         (
-            "Look at what is done only in these steps: do that work less often, on all ranks at "
-            "once, or in the background."
+            "Do what is done only in these steps less often, on all ranks at once, or in the "
+            "background."
         ),
     ),
     LossPattern.WINDOW: (
         "{each} is slower for a part of the run{at}, and {rest} {wait}",
         (
-            "Look at what the slow rank does more of in that part: work over everything kept so "
-            "far grows, and data differ. Other programs on the node and clocks can slow it, too."
+            "Give the slow rank less of this work in that part of the run. Work over everything "
+            "kept so far grows: bound what is kept. If it does as much work as before, move it to "
+            "CPUs that nothing else uses."
         ),
     ),
     LossPattern.SHIFTING: (

@@ -252,6 +252,8 @@ def _with_others(group: Group, gain: Gain) -> str:
     if told_s >= min(together_s, SAME_FROM * gain.seconds):
         return ""
     here, whole = format_seconds(told_s), format_seconds(together_s)
+    if here == whole:
+        return ""
     return f" Of the {whole}, {here} is there; the evidence lists the other places."
 
 

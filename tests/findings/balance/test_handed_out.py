@@ -47,4 +47,4 @@ def test_who_hands_the_work_out_has_it_not_balanced(neighbor: int, is_pool: bool
     finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert finding.ranks == (1, 2)
     assert finding.title.startswith("Rank 0 hands out the work of ranks 1 and 2") == is_pool
-    assert ("Balance" in finding.actions[0]) != is_pool
+    assert ("Split the work" in finding.actions[0]) != is_pool

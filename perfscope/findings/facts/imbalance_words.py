@@ -1,0 +1,137 @@
+"""What is said of ranks that work longer than others: who, where, how long, and what to change."""
+
+from perfscope.findings.core import wording
+from perfscope.findings.core.finding import Evidence
+from perfscope.findings.facts.imbalance_facts import ImbalanceFacts
+from perfscope.findings.facts.imbalance_judgment import Judgment, spent
+from perfscope.findings.facts.uneven_work import Excess
+from perfscope.metrics.results import Results
+from perfscope.units import capitalized, format_seconds
+
+EVIDENT_PART = 0.01  # of the largest excess: less says nothing
+SPLIT = (
+    "Split the work{} across all ranks: give each rank part of the data, and combine the results "
+    "with one allreduce, or, where the work is small, have every rank do all of it"
+)
+"""What helps where one rank does for all what all could do; `{}` is where."""
+
+
+def others(facts: ImbalanceFacts) -> str:
+    """The ranks that work less, inside a sentence."""
+    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
+    return wording.ranks(rest) if len(rest) == 1 else "the others"
+
+
+def place(facts: ImbalanceFacts) -> str:
+    """Where the excess lies: ` in compute() (train.py:12), forward phase,`."""
+    if not facts.excess or facts.excess[0].seconds <= 0:
+        return ""
+    top = facts.excess[0]
+    where = wording.place(top.where[0]) if top.where else ""
+    if not top.phase or not where:
+        return f" in {where or top.name}"
+    return f" in {where}, {top.name} phase,"
+
+
+def is_alone(facts: ImbalanceFacts) -> bool:
+    """Whether the ranks that work longer alone do that: no other was seen at these lines."""
+    top = facts.excess[0] if facts.excess else None
+    return top is not None and top.seconds > 0 and bool(top.where) and top.is_alone
+
+
+def unseen(results: Results, facts: ImbalanceFacts) -> str:
+    """What would show where the overloaded ranks work longer; "" where that was seen."""
+    who, top = wording.ranks(facts.overloaded), facts.excess[0] if facts.excess else None
+    if top is None or top.seconds <= 0:
+        extra = format_seconds(max(facts.work_s) - min(facts.work_s))
+        longer = f"{who} {inflected(facts, 'work')} up to {extra} longer than {others(facts)}"
+        return f"{wording.to_see_functions(results)}: {longer}, and nothing tells in what."
+    if top.where and wording.place(top.where[0]):
+        return ""
+    missing = f"{wording.to_see_functions(results)}, to see which function of {top.name} it is"
+    return f"{missing}: {spends(facts)}."
+
+
+def less_work(facts: ImbalanceFacts) -> str:
+    """How much less the overloaded ranks are to do, where all ranks do it, and why."""
+    top, who = facts.excess[0], wording.ranks(facts.overloaded)
+    if facts.is_single:
+        do = "do" if len(facts.overloaded) > 1 else "does"
+        when = "on all ranks at once, or while the other ranks work"
+        return f"Do what {who} {do} once{place(facts)} {when}: {spends(facts)}."
+    left = len(facts.overloaded) / len(facts.ranks) if facts.is_split else 0.0
+    less = f"{100 * (1.0 - left) * top.seconds / top.own_s:.0f} %"
+    given = f"and {others(facts)} that much more"
+    given = given if left else f"as much as {others(facts)} do"
+    where = place(facts).rstrip(",")
+    return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}."
+
+
+def why_differs(found: Judgment) -> str:
+    """How what ranks were just said to do longer is spread; "" where that is not what is done."""
+    facts = found.facts
+    top = facts.excess[0] if facts.excess else None
+    is_even = facts.is_split
+    evenly = " The estimate assumes an even split over the ranks"
+    if not is_even or top is None or top.seconds <= 0:
+        return f"{evenly}." if is_even else ""
+    left_s = top.seconds * len(facts.overloaded) / len(facts.ranks)
+    is_told, differs = spent(facts) is not None, wording.differs(top.seconds - left_s, found.gain)
+    rest = {
+        -1: "" if is_told else ", and that steps vary as they did, so that ranks still wait",
+        0: "",
+        1: ", and of what else is uneven as well",
+    }[differs]
+    each = "" if is_told and differs else f", {format_seconds(left_s)} of that on each"
+    return f"{evenly}{each}{rest}."
+
+
+def spends(facts: ImbalanceFacts) -> str:
+    """Inside a sentence, `rank 1 spends 20.0 s there, 17.0 s more than rank 0 (3.00 s)`.
+
+    Of a phase that is the time in it, of which its place is a part.
+    """
+    top, rest = facts.excess[0], others(facts)
+    who, own = wording.ranks(facts.overloaded), format_seconds(top.own_s)
+    where = f"in {top.name}" if top.phase else "there"
+    mean = " on average" if len(facts.overloaded) > 1 else ""
+    told = f"{who} {inflected(facts, 'spend')} {own} {where}{mean}"
+    if top.usual_s <= 0:
+        return f"{told}, {rest} nothing"
+    each = " in the median" if rest == "the others" else ""
+    usual = f"{format_seconds(top.usual_s)}{each}"
+    return f"{told}, {format_seconds(top.seconds)} more than {rest} ({usual})"
+
+
+def spends_more(facts: ImbalanceFacts, seconds: float, at: str = " there") -> str:
+    """Inside a sentence, `rank 1 spends 17.0 s more there than rank 0`."""
+    who = wording.ranks(facts.overloaded)
+    spend = inflected(facts, "spend")
+    return f"{who} {spend} {format_seconds(seconds)} more{at} than {others(facts)}"
+
+
+def inflected(facts: ImbalanceFacts, verb: str) -> str:
+    """`works` of one rank, `work` of several."""
+    return f"{verb}s" if len(facts.overloaded) == 1 else verb
+
+
+def waiting(facts: ImbalanceFacts) -> str:
+    """Who waits meanwhile: `3 ranks wait`."""
+    return wording.others([rank for rank in facts.ranks if rank not in facts.overloaded])
+
+
+def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
+    """Where the overloaded ranks work longer."""
+    rows = []
+    # what is next to nothing beside the first is no evidence
+    least_s = EVIDENT_PART * max((excess.seconds for excess in facts.excess), default=0.0)
+    for excess in facts.excess[:3]:
+        if excess.seconds > 0 and excess.seconds >= least_s:
+            ratio = f" ({excess.ratio:.2f} × the others)" if excess.ratio else ""
+            label = f"{_label(excess)}: more than the other ranks{ratio}"
+            rows.append(Evidence(label, excess.seconds, "s", "0"))
+    return tuple(rows)
+
+
+def _label(excess: Excess) -> str:
+    return capitalized(excess.name) if excess.phase else excess.name
