@@ -98,7 +98,7 @@ def spends(facts: ImbalanceFacts) -> str:
     told = f"{who} {inflected(facts, 'spend')} {own} {where}{mean}"
     if top.usual_s <= 0:
         return f"{told}, {rest} nothing"
-    each = " in the median" if rest == "the others" else ""
+    each = " in the median" if len(facts.ranks) - len(facts.overloaded) > 1 else ""
     usual = f"{format_seconds(top.usual_s)}{each}"
     return f"{told}, {format_seconds(top.seconds)} more than {rest} ({usual})"
 
