@@ -15,6 +15,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Small: TypeAlias = npt.NDArray[np.int32]
+Tags: TypeAlias = tuple[Small, int, Small | None, bool]
 SmallCodes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Of 16 or 32 bits each."""
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -874,19 +875,17 @@ class Replay:
         transfer: npt.NDArray[np.float64],
         *,
         piece_starts: npt.NDArray[np.int64],
-        tag: Small,
         ns: npt.NDArray[np.float64],
-        tags: int,
         waits_at_end: npt.NDArray[np.uint8],
         waits: npt.NDArray[np.float64] | None = None,
-        units: Small | None = None,
-        tells_pairs: bool = True,
-    ) -> dict[str, Any]:
-        """Delay costs, and who waited for whom.
+        tags: Sequence[Tags],
+    ) -> list[dict[str, Any]]:
+        """Delay costs, and who waited for whom, for each kind of tags: waits are explained once.
 
-        `waits` are the waits to be charged, by row; None: as long as the replay has them. `units`
-        are the units of time that rows belong to, as steps are; None: what is charged is not told.
-        Without `tells_pairs` it is not told who waited for whom.
+        `waits` are the waits to be charged, by row; None: as long as the replay has them. `tags`
+        are for each kind the tag of each piece of work, below how many they are, the last for
+        transfer; the units of time that rows belong to, as steps are, None: what is charged is not
+        told; and whether it is told who waited for whom.
 
         `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
         and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, unit,
@@ -900,14 +899,12 @@ class Replay:
         transfer: npt.NDArray[np.float64],
         *,
         piece_starts: npt.NDArray[np.int64],
-        tag: Small,
         ns: npt.NDArray[np.float64],
-        tags: int,
         waits_at_end: npt.NDArray[np.uint8],
-        waits: npt.NDArray[np.float64] | None,
+        waits: npt.NDArray[np.float64] | None = None,
+        tags: Sequence[Tags],
         edges: npt.NDArray[np.int64],
-        take: Callable[[dict[str, Any]], None],
-        tells_pairs: bool = True,
+        take: Callable[[list[dict[str, Any]]], None],
     ) -> None:
         """As `delay_cost`, of parts of the run, one after the other.
 

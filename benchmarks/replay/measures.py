@@ -88,10 +88,9 @@ def _causes(engine: _core.Replay, window: Window) -> None:
         window.gap_ns,
         window.transfer_ns,
         piece_starts=np.arange(rows + 1),
-        tag=np.zeros(rows, np.int64),
         ns=window.gap_ns,
-        tags=2,
         waits_at_end=np.ones(window.cut_rows.shape[1], np.uint8),
+        tags=[(np.zeros(rows, np.int32), 2, None, True)],
     )
 
 

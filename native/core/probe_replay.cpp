@@ -83,17 +83,21 @@ public:
             on_path += transfer_[static_cast<size_t>(row)];
         expect(on_path, length, "the critical path is not as long as the run");
         std::vector<int64_t> starts(gap_.size() + 1);
-        const std::vector<int32_t> tags(gap_.size());
+        const std::vector<int32_t> none(gap_.size());
+        std::vector<int32_t> odd(gap_.size());
+        for (size_t row = 0; row < odd.size(); row++)
+            odd[row] = static_cast<int32_t>(row % 2);
         std::iota(starts.begin(), starts.end(), 0);
-        const Waiting waiting{std::vector<uint8_t>(ranks_, 1), nullptr, nullptr};
-        const Pieces pieces{view(starts), tags.data(), gap_.data(), 2};
-        const DelayCost cost = delay_cost(program, costs, pieces, waiting, THREADS);
-        const DelayCost plain = delay_cost(made(), costs, pieces, waiting, THREADS); // that knows no order yet
+        const Waiting waiting{std::vector<uint8_t>(ranks_, 1), nullptr};
+        const Pieces pieces{view(starts), gap_.data()};
+        const Tags tags{none.data(), 2}, others{odd.data(), 3, none.data(), false};
+        const DelayCost cost = delay_cost(program, costs, pieces, waiting, {others, tags}, THREADS)[1];
+        const DelayCost plain = delay_cost(made(), costs, pieces, waiting, {tags}, THREADS)[0]; // that knows no order yet
         if (plain.waiting != cost.waiting || plain.direct != cost.direct || plain.indirect != cost.indirect || plain.ns != cost.ns)
             throw ReplayError("a program that keeps an order has other delay costs");
         double in_parts = 0.0;
-        delay_costs(program, costs, pieces, waiting, {0, program.segments() / 2, program.segments()}, THREADS,
-                    [&](const DelayCost &part) { in_parts += part.waiting; });
+        delay_costs(program, costs, pieces, waiting, {tags}, {0, program.segments() / 2, program.segments()}, THREADS,
+                    [&](const std::vector<DelayCost> &part) { in_parts += part[0].waiting; });
         expect(in_parts, cost.waiting, "the parts of a run do not add up to its waiting");
         double explained = cost.unattributed;
         for (const auto *part : {&cost.direct, &cost.indirect})

@@ -10,9 +10,11 @@ from perfscope.arrays import Floats, Ints
 from perfscope.engine import engine
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
+from perfscope.replay.charges import Charges, Kinds, charges
 from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.model import Causes
 from perfscope.replay.program import Program
+from perfscope.replay.steps import Steps
 from perfscope.replay.work_tags import PhaseTags, WorkOfRows, resolved
 from perfscope.schema.replay import (
     CriticalPath,
@@ -78,14 +80,12 @@ class _Groups:
 
 
 def by_step(
-    groups: _Groups, program: Program, gap_ns: Floats, *, tags: PhaseTags, waits: MeasuredWaits
+    groups: _Groups, program: Program, work: WorkOfRows, *, tags: PhaseTags, waits: MeasuredWaits
 ) -> tuple[ReplayedSteps, ...]:
     """Path and delay costs of each step; a segment counts for the step in which it ends.
 
     Segments are explained independently of each other, so the steps add up to the run. Empty where
     the program and its framework tell no steps, or the ranks meet more rarely than once a step.
-
-    `gap_ns` is before each row, shape (rows,).
     """
     count, group = len(groups.steps), groups.of_segment
     if not count:
@@ -93,17 +93,16 @@ def by_step(
     waited = waits.by_unit(program.row_segment, group, count)
     found: list[dict[str, Any]] = []
 
-    def take(costs: dict[str, Any]) -> None:
-        found.append(_costs(costs, float(waited[len(found)]), tags))
+    def take(costs: list[dict[str, Any]]) -> None:
+        found.append(_costs(costs[0], float(waited[len(found)]), tags))
 
-    edges = np.searchsorted(group, np.arange(count + 1))
     program.engine.delay_costs(
-        *(gap_ns, program.transfer_ns),
+        *(work.gap_ns, program.transfer_ns),
         waits=waits.inside,
-        edges=edges,
+        edges=np.searchsorted(group, np.arange(count + 1)),
         take=take,
-        tells_pairs=False,
-        **tags.pieces,
+        tags=[(*tags.of_work[:-1], False)],
+        **work.columns,
     )
     return tuple(
         ReplayedSteps(int(steps[0]), len(steps), work_s=own, transfer_s=moved, **costs)
@@ -154,20 +153,43 @@ MOST_LINES = 50
 LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
 
 
-def causes(results: Results, program: Program, waits: MeasuredWaits, work: WorkOfRows) -> Causes:
+def explained(
+    results: Results, program: Program, waits: MeasuredWaits, kinds: Kinds
+) -> tuple[Causes, Charges]:
+    """Who made whom wait, and what waits are charged to step by step: each is explained once."""
+    work = WorkOfRows(program)
+    steps, tags = Steps.of(results, program), PhaseTags(results, program, work)
+    by_kind = work.by(kinds.of_piece, len(kinds.causes) - 1, steps.of_row)
+    of_phases, of_kinds = program.engine.delay_cost(
+        *(work.gap_ns, program.transfer_ns),
+        waits=waits.inside,
+        tags=[tags.of_work, by_kind],
+        **work.columns,
+    )
+    del by_kind
+    charged = charges(of_kinds, kinds, steps, waits)
+    return _causes(results, program, work, of_phases, tags=tags, waits=waits), charged
+
+
+def _causes(
+    results: Results,
+    program: Program,
+    work: WorkOfRows,
+    found: dict[str, Any],
+    *,
+    tags: PhaseTags,
+    waits: MeasuredWaits,
+) -> Causes:
     """Who made whom wait in the run, and what its length is made of."""
-    gap = work.gap_ns
-    path = _Path.of(program, gap)
+    path = _Path.of(program, work.gap_ns)
     told, groups = _path(results, program, path), _Groups.of(results, program, path)
     del path  # half of the rows may be on it
-    tags = PhaseTags(results, program, work)
-    found = program.engine.delay_cost(gap, program.transfer_ns, waits=waits.inside, **tags.pieces)
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     order, left_out = np.split(np.argsort(-found["ns"], kind="stable"), [MOST_PAIRS])
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
     delays = tags.delays(found, NS * waits.total_ns)
-    steps = by_step(groups, program, gap, tags=tags, waits=waits)
+    steps = by_step(groups, program, work, tags=tags, waits=waits)
     return Causes(
         path=told,
         waiting_s=NS * waits.total_ns,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from perfscope.arrays import Floats, Int32s, Ints
@@ -11,7 +13,6 @@ from perfscope.metrics.results import Results
 from perfscope.replay.measured import MeasuredWaits
 from perfscope.replay.program import Program
 from perfscope.replay.steps import Steps
-from perfscope.replay.work_tags import WorkOfRows
 from perfscope.schema.enums import Account, Activity
 from perfscope.structures import dataclass
 
@@ -73,19 +74,8 @@ class Kinds:
         return cls((*causes, Cause(None)), kind.astype(np.int32))
 
 
-def charges(
-    results: Results, program: Program, waits: MeasuredWaits, work: WorkOfRows, kinds: Kinds
-) -> Charges:
-    """What made ranks wait, step by step."""
-    steps = Steps.of(results, program)
-    found = program.engine.delay_cost(
-        work.gap_ns,
-        program.transfer_ns,
-        waits=waits.inside,
-        units=steps.of_row,
-        tells_pairs=False,
-        **work.by(kinds.of_piece, len(kinds.causes) - 1),
-    )
+def charges(found: dict[str, Any], kinds: Kinds, steps: Steps, waits: MeasuredWaits) -> Charges:
+    """What made ranks wait, step by step, as the engine has found it."""
     return Charges(
         causes=kinds.causes,
         steps=steps,

@@ -28,8 +28,8 @@ from perfscope.replay.assumptions import (
 )
 from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.call_costs import CallCosts
-from perfscope.replay.causes import causes
-from perfscope.replay.charges import Charges, Kinds, charges
+from perfscope.replay.causes import explained
+from perfscope.replay.charges import Charges, Kinds
 from perfscope.replay.coupled import EditedQueue, coupled_lengths, is_small_enough
 from perfscope.replay.edits import (
     Levelable,
@@ -47,7 +47,6 @@ from perfscope.replay.persistence import persistence
 from perfscope.replay.prefetch_queues import prefetch_queues
 from perfscope.replay.producers import PrefetchQueue
 from perfscope.replay.program import Program, Work, busiest_ns, segment_lengths
-from perfscope.replay.work_tags import WorkOfRows
 from perfscope.schema.enums import Account
 from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
@@ -137,9 +136,7 @@ class SegmentReplay:
             return None
         waits = measured_waits(self._results, self._program)
         kinds = Kinds.of(self._results, self._program)  # first: it takes most room on the way
-        work = WorkOfRows(self._program)
-        found = causes(self._results, self._program, waits, work)
-        return found, charges(self._results, self._program, waits, work, kinds)
+        return explained(self._results, self._program, waits, kinds)
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits save beyond `after`, applied first; None when not available.

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Int32s, Ints
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
 from perfscope.schema.common import DelayCause
@@ -22,7 +22,9 @@ def resolved(seconds: float) -> float:
 class WorkOfRows:
     """The work before each row, row after row, and communication alone as its last piece there.
 
-    What it is charged to is asked by several kinds of work.
+    Attributes:
+        gap_ns: what stands before each row.
+        columns: the work as arguments of the engine's delay costs.
     """
 
     def __init__(self, program: Program) -> None:
@@ -38,23 +40,26 @@ class WorkOfRows:
         np.cumsum(counts, out=starts[1:])
         del counts
         self.gap_ns: Floats = program.gaps_ns(program.work)
-        self._columns = {
+        self.columns: dict[str, Any] = {
             "piece_starts": starts,
             "ns": np.insert(ns, self._alone, fixed.ns) if len(fixed.row) else ns,
             "waits_at_end": program.waits_at_end.astype(np.uint8),
         }
 
-    def by(self, kind: npt.NDArray[np.integer], kinds: int) -> dict[str, Any]:
-        """The work as arguments of the engine's delay costs; communication alone is the last kind.
+    def by(
+        self, kind: npt.NDArray[np.integer], kinds: int, units: Int32s | None = None
+    ) -> tuple[Int32s, int, Int32s | None, bool]:
+        """One way to tell the work, for the engine's delay costs; communication alone is last.
 
-        Each piece has a `kind` below `kinds`, shape (pieces,).
+        Each piece has a `kind` below `kinds`, shape (pieces,). Without `units`, which rows belong
+        to, it is told who waited for whom, and with them what was charged when.
         """
         tag = kind.astype(np.int32, copy=False)
         if self._order is not None:
             tag = tag[self._order]
         if len(self._alone):
             tag = np.insert(tag, self._alone, kinds)
-        return {**self._columns, "tag": tag, "tags": kinds + 1}
+        return tag, kinds + 1, units, units is None
 
 
 class PhaseTags:
@@ -63,7 +68,7 @@ class PhaseTags:
     def __init__(self, results: Results, program: Program, work: WorkOfRows) -> None:
         ids = results.phase_ids
         phase = np.where(program.phase >= 0, program.phase, np.int32(len(ids)))
-        self.pieces = work.by(phase, len(ids) + 1)
+        self.of_work = work.by(phase, len(ids) + 1)
         self.names: tuple[str | None, ...] = (*ids, "", None)
         self._ranks = program.ranks
 

@@ -1,5 +1,8 @@
 """Critical path and delay costs keep what they promise, on random programs and on known cases."""
 
+from collections import Counter
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
@@ -11,7 +14,7 @@ from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze
-from tests.findings.training_runs import Plan
+from tests.findings.training_runs import Plan, training_run
 from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -43,6 +46,32 @@ def test_the_critical_path_is_as_long_as_the_run(spec: Spec) -> None:
     ideal = replay.ideal_runtime_s
     assert ideal is not None
     assert path.work_s - 1e-9 <= ideal <= length_s + 1e-9
+
+
+class Counting:
+    """A compiled replay that notes what it is asked."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.asked: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked[name] += 1
+        return getattr(self.engine, name)
+
+
+def test_waits_are_explained_once_whatever_they_are_charged_by() -> None:
+    """For the whole run by phase and by kind of work together, and once more by step."""
+    replay = SegmentReplay(compute(training_run(Plan()), Options()))
+    program = replay.program
+    assert program is not None
+    counting = Counting(program.engine)
+    program.__dict__["engine"] = counting
+    assert replay.causes is not None
+    assert replay.charges is not None
+    assert replay.causes.delays
+    assert len(replay.charges.ns)
+    assert (counting.asked["delay_cost"], counting.asked["delay_costs"]) == (1, 1)
 
 
 @settings(max_examples=25, deadline=None)

@@ -31,30 +31,32 @@ def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
         assert path.tolist() == again.tolist()
     pieces: dict[str, Any] = {
         "piece_starts": np.arange(len(window.gap_ns) + 1),
-        "tag": np.zeros(len(window.gap_ns), np.int64),
         "ns": window.gap_ns,
-        "tags": 2,
         "waits_at_end": np.ones(8, np.uint8),
     }
-    cost, again_cost = one.delay_cost(*columns, **pieces), three.delay_cost(*columns, **pieces)
+    tag = np.zeros(len(window.gap_ns), np.int32)
+    told, untold = (tag, 2, None, True), (tag, 2, None, False)
+    (cost,) = one.delay_cost(*columns, **pieces, tags=[told])
+    (again_cost,) = three.delay_cost(*columns, **pieces, tags=[told])
     assert cost["waiting"] == again_cost["waiting"] > 0
     for name in ("direct", "indirect", "ns", "waiter", "cause"):
         assert cost[name].tolist() == again_cost[name].tolist()
-    without_pairs = three.delay_cost(*columns, **pieces, tells_pairs=False)
+    (without_pairs,) = three.delay_cost(*columns, **pieces, tags=[untold])
     assert without_pairs["direct"].tolist() == cost["direct"].tolist()
     assert len(cost["ns"])
     assert not len(without_pairs["ns"])
     explained = cost["direct"].sum() + cost["indirect"].sum() + cost["unattributed"]
     assert explained == pytest.approx(cost["waiting"], rel=1e-9)
-    parts: list[dict[str, Any]] = []
+    found: list[list[dict[str, Any]]] = []
     segments = len(window.cut_rows) - 1
     edges = np.array([0, 0, segments // 3, segments])
-    three.delay_costs(*columns, **pieces, waits=None, edges=edges, take=parts.append)
+    three.delay_costs(*columns, **pieces, tags=[told], edges=edges, take=found.append)
+    parts = [part for (part,) in found]
     assert parts[0]["waiting"] == 0.0
     for name in ("direct", "indirect"):
         assert sum(part[name] for part in parts) == pytest.approx(cost[name], rel=1e-9)
     with pytest.raises(ValueError, match="do not fit"):
-        three.delay_costs(*columns, **pieces, waits=None, edges=edges + 1, take=parts.append)
+        three.delay_costs(*columns, **pieces, tags=[told], edges=edges + 1, take=found.append)
 
 
 def _messages_alone(needs: Needs) -> dict[str, Any]:
@@ -78,21 +80,25 @@ def test_waits_of_many_ranks_are_explained_in_windows_as_in_the_whole_run() -> N
     generator = np.random.default_rng(20261128)
     arguments: dict[str, Any] = {
         "piece_starts": np.arange(rows + 1) // 2 * 2,
-        "tag": generator.integers(0, 3, rows // 2 * 2).astype(np.int32),
         "ns": generator.integers(0, 1000, rows // 2 * 2) / 7.0,
-        "tags": 4,
         "waits_at_end": generator.integers(0, 2, ranks).astype(np.uint8),
         "waits": generator.integers(0, 500, rows) / 3.0,
     }
-    units = (np.arange(rows) % 5).astype(np.int32)
+    tag = generator.integers(0, 3, rows // 2 * 2).astype(np.int32)
+    by_unit = (tag % 2, 3, (np.arange(rows) % 5).astype(np.int32), False)
+    kinds = [(tag, 4, None, True), by_unit]
     edges = np.array([0, 5, 6, 40, len(window.cut_rows) - 1])
     found = []
     for one in (without, with_hubs):
         engine = one.engine(window.cut_rows)
         columns = (window.gap_ns, window.transfer_ns)
         parts: list[dict[str, Any]] = []
-        engine.delay_costs(*columns, **arguments, edges=edges, take=parts.append)
-        parts.append(engine.delay_cost(*columns, **arguments, units=units))
+        engine.delay_costs(*columns, **arguments, tags=kinds, edges=edges, take=parts.extend)
+        parts += engine.delay_cost(*columns, **arguments, tags=kinds)
+        (alone,) = engine.delay_cost(*columns, **arguments, tags=[by_unit])
+        assert {name: np.asarray(alone[name]).tolist() for name in alone} == {
+            name: np.asarray(parts[-1][name]).tolist() for name in alone
+        }
         found.append([{name: np.asarray(part[name]).tolist() for name in part} for part in parts])
     assert found[0] == found[1]
     assert found[0][-1]["waiting"] > 0

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include <optional>
 #include <thread>
 #include <type_traits>
@@ -20,6 +21,7 @@ namespace perfscope {
 using Ints = Column<int64_t>;
 using Small = Column<int32_t>;
 using Floats = Column<double>;
+using AskedTags = std::tuple<Small, size_t, std::optional<Small>, bool>; // as Tags
 template <class T> using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 static unsigned cores()
@@ -108,27 +110,28 @@ public:
         return {to_numpy(std::move(result.work_rows)), to_numpy(std::move(result.transfer_rows))};
     }
 
-    nb::dict delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Small &tag,
-                    const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
-                    const std::optional<Floats> &waits, const std::optional<Small> &units, bool tells_pairs) const
+    nb::list delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Floats &ns,
+                    const Column<uint8_t> &waits_at_end, const std::optional<Floats> &waits,
+                    const std::vector<AskedTags> &tags) const
     {
-        const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
-        const Waiting waiting = checked_waiting(waits_at_end, waits, units, tells_pairs);
+        const Pieces pieces = checked_pieces(piece_starts, ns);
+        const Waiting waiting = checked_waiting(waits_at_end, waits);
+        const std::vector<Tags> asked = checked_tags(tags, ns.size());
         return to_python(computed(gap, transfer, [&](const Costs &costs) {
-            return delay_cost(program_, costs, pieces, waiting, threads_);
+            return delay_cost(program_, costs, pieces, waiting, asked, threads_);
         }));
     }
 
-    void delays_of_parts(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Small &tag,
-                         const Floats &ns, size_t tags, const Column<uint8_t> &waits_at_end,
-                         const std::optional<Floats> &waits, const Ints &edges, const nb::callable &take,
-                         bool tells_pairs) const
+    void delays_of_parts(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Floats &ns,
+                         const Column<uint8_t> &waits_at_end, const std::optional<Floats> &waits,
+                         const std::vector<AskedTags> &tags, const Ints &edges, const nb::callable &take) const
     {
-        const Pieces pieces = checked_pieces(piece_starts, tag, ns, tags);
-        const Waiting waiting = checked_waiting(waits_at_end, waits, std::nullopt, tells_pairs);
+        const Pieces pieces = checked_pieces(piece_starts, ns);
+        const Waiting waiting = checked_waiting(waits_at_end, waits);
+        const std::vector<Tags> asked = checked_tags(tags, ns.size());
         const std::vector<size_t> parts(edges.data(), edges.data() + edges.size());
         computed(gap, transfer, [&](const Costs &costs) {
-            delay_costs(program_, costs, pieces, waiting, parts, threads_, [&](DelayCost &&cost) {
+            delay_costs(program_, costs, pieces, waiting, asked, parts, threads_, [&](std::vector<DelayCost> &&cost) {
                 const nb::gil_scoped_acquire held;
                 take(to_python(std::move(cost)));
             });
@@ -170,18 +173,34 @@ private:
         return {row.data(), ns.data(), row.size()};
     }
 
-    Waiting checked_waiting(const Column<uint8_t> &at_end, const std::optional<Floats> &waits,
-                            const std::optional<Small> &units, bool tells_pairs) const
+    Waiting checked_waiting(const Column<uint8_t> &at_end, const std::optional<Floats> &waits) const
     {
         if (waits && waits->size() != program_.rows())
             throw ReplayError("the waits do not fit the rows");
-        if (units && (units->size() != program_.rows() ||
-                      std::any_of(units->data(), units->data() + units->size(), [](int32_t unit) { return unit < 0; })))
-            throw ReplayError("the units of time do not fit the rows");
-        return {{at_end.data(), at_end.data() + at_end.size()},
-                waits ? waits->data() : nullptr,
-                units ? units->data() : nullptr,
-                tells_pairs};
+        return {{at_end.data(), at_end.data() + at_end.size()}, waits ? waits->data() : nullptr};
+    }
+
+    std::vector<Tags> checked_tags(const std::vector<AskedTags> &asked, size_t pieces) const
+    {
+        std::vector<Tags> all;
+        for (const auto &[tag, count, units, tells_pairs] : asked) {
+            const auto is_tag = [&, most = count](int32_t one) { return one >= 0 && static_cast<size_t>(one) < most; };
+            if (tag.size() != pieces || !std::all_of(tag.data(), tag.data() + pieces, is_tag))
+                throw ReplayError("the tags do not fit the pieces of work");
+            if (units && (units->size() != program_.rows() ||
+                          std::any_of(units->data(), units->data() + units->size(), [](int32_t unit) { return unit < 0; })))
+                throw ReplayError("the units of time do not fit the rows");
+            all.push_back({tag.data(), count, units ? units->data() : nullptr, tells_pairs});
+        }
+        return all;
+    }
+
+    static nb::list to_python(std::vector<DelayCost> &&costs)
+    {
+        nb::list all;
+        for (DelayCost &cost : costs)
+            all.append(to_python(std::move(cost)));
+        return all;
     }
 
     static nb::dict to_python(DelayCost &&cost)
@@ -201,16 +220,12 @@ private:
         return result;
     }
 
-    static Pieces checked_pieces(const Ints &starts, const Small &tag, const Floats &ns, size_t tags)
+    static Pieces checked_pieces(const Ints &starts, const Floats &ns)
     {
         const int64_t *begin = starts.data(), *end = begin + starts.size();
-        const bool fits = starts.size() && *begin == 0 && std::is_sorted(begin, end) &&
-                          end[-1] == static_cast<int64_t>(tag.size()) && tag.size() == ns.size() &&
-                          std::all_of(tag.data(), tag.data() + tag.size(),
-                                      [&](int32_t t) { return t >= 0 && static_cast<size_t>(t) < tags; });
-        if (!fits)
+        if (!starts.size() || *begin != 0 || !std::is_sorted(begin, end) || end[-1] != static_cast<int64_t>(ns.size()))
             throw ReplayError("the pieces of work do not fit the rows");
-        return {numbers(starts), tag.data(), ns.data(), tags};
+        return {numbers(starts), ns.data()};
     }
 
     Columns columns_;
@@ -234,11 +249,11 @@ void bind_replay(nb::module_ &module)
         .def("last_arrivals", &Replay::last, nb::arg("gap"), nb::arg("transfer"), nb::arg("units"), nb::arg("count"))
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))
         .def("delay_cost", &Replay::delays, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
-             nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
-             nb::arg("waits") = nb::none(), nb::arg("units") = nb::none(), nb::arg("tells_pairs") = true)
+             nb::arg("piece_starts"), nb::arg("ns"), nb::arg("waits_at_end"), nb::arg("waits").none() = nb::none(),
+             nb::arg("tags"))
         .def("delay_costs", &Replay::delays_of_parts, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
-             nb::arg("piece_starts"), nb::arg("tag"), nb::arg("ns"), nb::arg("tags"), nb::arg("waits_at_end"),
-             nb::arg("waits").none(), nb::arg("edges"), nb::arg("take"), nb::arg("tells_pairs") = true);
+             nb::arg("piece_starts"), nb::arg("ns"), nb::arg("waits_at_end"), nb::arg("waits").none() = nb::none(),
+             nb::arg("tags"), nb::arg("edges"), nb::arg("take"));
 }
 
 } // namespace perfscope

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <unordered_map>
 
 namespace perfscope {
 
@@ -40,7 +39,7 @@ public:
     // Window by window.
     Explainer(const DelayRun &run, const Tape &tape) : run_(run), tape_(&tape) { window_.emplace(run, tape); }
 
-    void explain(size_t segment, DelaySums &sums)
+    void explain(size_t segment, std::vector<DelaySums> &sums)
     {
         const bool is_last = segment + 1 == run_.program->segments();
         order_.clear();
@@ -90,19 +89,21 @@ public:
             arrivals_.emplace(*run.program);
     }
 
-    // What the waits of the segments [first, behind) cost.
-    DelayCost between(size_t first, size_t behind)
+    // What the waits of the segments [first, behind) cost, by each kind of tags.
+    std::vector<DelayCost> between(size_t first, size_t behind)
     {
         const size_t segments = behind - first, count = std::max<size_t>(std::min(segments, MOST_PARTS), 1);
         const auto begin_of = [&](size_t part) { return first + segments * part / count; };
-        std::vector<DelayCost> sums(count);
-        std::vector<Pairs> pairs(count);
+        const size_t rows = run_.program->rows() / std::max<size_t>(run_.program->segments(), 1) * (segments / count + 1);
+        std::vector<std::vector<Found>> found(count);
         const auto explain = [&](Explainer &explainer, size_t part) {
-            DelaySums own(run_.program->ranks(), run_.pieces.tags, run_.waiting.tells_pairs);
+            std::vector<DelaySums> own;
+            for (const Tags &tags : run_.tags)
+                own.emplace_back(run_.program->ranks(), rows, tags);
             for (size_t segment = begin_of(part + 1); segment-- > begin_of(part);)
                 explainer.explain(segment, own);
-            sums[part] = std::move(own.sum);
-            own.take_pairs([&](uint64_t key, double ns) { pairs[part].emplace_back(key, ns); });
+            for (DelaySums &sums : own)
+                found[part].push_back({std::move(sums.sum), sums.pairs.sorted()});
         };
         // parts of one window are one thread's
         std::vector<size_t> edges{0};
@@ -117,35 +118,43 @@ public:
                                      explain(explainer, part);
                              });
         });
-        return together(sums, pairs);
+        std::vector<DelayCost> costs;
+        for (size_t kind = 0; kind < run_.tags.size(); kind++)
+            costs.push_back(together(found, kind));
+        return costs;
     }
 
 private:
-    using Pairs = std::vector<std::pair<uint64_t, double>>;
+    struct Found {
+        DelayCost cost;
+        std::vector<std::pair<uint64_t, double>> pairs;
+    };
 
     std::unique_ptr<Explainer> made()
     {
         return tape_ ? std::make_unique<Explainer>(run_, *tape_) : std::make_unique<Explainer>(run_, *arrivals_);
     }
 
-    DelayCost together(std::vector<DelayCost> &sums, const std::vector<Pairs> &pairs) const
+    DelayCost together(std::vector<std::vector<Found>> &parts, size_t kind) const
     {
-        DelayCost cost = std::move(sums[0]);
-        std::unordered_map<uint64_t, double> by_pair(pairs[0].begin(), pairs[0].end());
-        for (size_t part = 1; part < sums.size(); part++) {
-            add(cost.direct, sums[part].direct);
-            add(cost.indirect, sums[part].indirect);
-            append(cost.charges, sums[part].charges);
-            cost.unattributed += sums[part].unattributed;
-            cost.waiting += sums[part].waiting;
-            for (const auto &[key, ns] : pairs[part])
-                by_pair[key] += ns;
+        const size_t ranks = run_.program->ranks();
+        DelayCost cost = std::move(parts[0][kind].cost);
+        PairSums pairs(run_.tags[kind].tells_pairs ? ranks : 0, run_.program->rows());
+        for (size_t part = 0; part < parts.size(); part++) {
+            for (const auto &[pair, ns] : parts[part][kind].pairs)
+                pairs.add(pair, ns);
+            if (part == 0)
+                continue;
+            const DelayCost &own = parts[part][kind].cost;
+            add(cost.direct, own.direct);
+            add(cost.indirect, own.indirect);
+            append(cost.charges, own.charges);
+            cost.unattributed += own.unattributed;
+            cost.waiting += own.waiting;
         }
-        std::vector<std::pair<uint64_t, double>> sorted(by_pair.begin(), by_pair.end());
-        std::sort(sorted.begin(), sorted.end());
-        for (const auto &[key, ns] : sorted) {
-            cost.waiter.push_back(static_cast<int64_t>(key / run_.program->ranks()));
-            cost.cause.push_back(static_cast<int64_t>(key % run_.program->ranks()));
+        for (const auto &[pair, ns] : pairs.sorted()) {
+            cost.waiter.push_back(static_cast<int64_t>(pair / ranks));
+            cost.cause.push_back(static_cast<int64_t>(pair % ranks));
             cost.ns.push_back(ns);
         }
         return cost;
@@ -160,23 +169,26 @@ private:
 
 } // namespace
 
-DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
-                     unsigned threads)
+std::vector<DelayCost> delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
+                                  const Waiting &waiting, const std::vector<Tags> &tags, unsigned threads)
 {
-    DelayCost cost;
-    delay_costs(program, costs, pieces, waiting, {0, program.segments()}, threads,
-                [&](DelayCost &&whole) { cost = std::move(whole); });
-    return cost;
+    std::vector<DelayCost> found;
+    delay_costs(program, costs, pieces, waiting, tags, {0, program.segments()}, threads,
+                [&](std::vector<DelayCost> &&whole) { found = std::move(whole); });
+    return found;
 }
 
 void delay_costs(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
-                 const std::vector<size_t> &edges, unsigned threads, const std::function<void(DelayCost &&)> &take)
+                 const std::vector<Tags> &tags, const std::vector<size_t> &edges, unsigned threads,
+                 const std::function<void(std::vector<DelayCost> &&)> &take)
 {
-    if (pieces.starts.size != program.rows() + 1 || pieces.tags == 0 || waiting.at_end.size() != program.ranks())
+    const auto is_empty = [](const Tags &one) { return one.count == 0; };
+    if (pieces.starts.size != program.rows() + 1 || waiting.at_end.size() != program.ranks() ||
+        std::any_of(tags.begin(), tags.end(), is_empty))
         throw ReplayError("the pieces of work do not fit the rows");
     if (!std::is_sorted(edges.begin(), edges.end()) || (!edges.empty() && edges.back() > program.segments()))
         throw ReplayError("the parts of the run do not fit its segments");
-    const DelayRun run{&program, costs, pieces, waiting};
+    const DelayRun run{&program, costs, pieces, waiting, tags};
     Parts parts(run, threads);
     for (size_t part = 1; part < edges.size(); part++)
         take(parts.between(edges[part - 1], edges[part]));

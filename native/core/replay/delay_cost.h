@@ -8,12 +8,18 @@
 
 namespace perfscope {
 
-// Work before rows, cut into pieces of one kind each: the pieces of a row are those of a list.
+// Work before rows, cut into pieces: those of a row are those of a list.
 struct Pieces {
     Numbers starts; // rows + 1
-    const int32_t *tag; // below `tags`
     const double *ns;
-    size_t tags; // the last one stands for transfer
+};
+
+// One way to tell pieces of work apart.
+struct Tags {
+    const int32_t *of_piece;        // below `count`
+    size_t count;                   // the last one stands for transfer
+    const int32_t *units = nullptr; // the unit of time of each row, as a step is one, not below 0; null: charges are not told
+    bool tells_pairs = true;        // who waited for whom: of many ranks that takes as long as all else
 };
 
 // What the waits of a segment are charged to, direct and indirect together: one entry a segment, unit, rank and tag, in
@@ -38,17 +44,17 @@ struct DelayCost {
 struct Waiting {
     std::vector<uint8_t> at_end; // ranks that wait at the end of the program for the last one
     const double *measured;      // how long each row waited, null: as the replay has it; who waits for nobody is not charged
-    const int32_t *units;        // the unit of time of each row, as a step is one, not below 0; null: charges are not told
-    bool tells_pairs = true;     // who waited for whom: of many ranks that takes as long as all else
 };
 
 // Waits are explained by what happened since the ranks met last, and all meet at cuts: so the segments are taken one by
-// one, on at most `threads` threads, and the result does not depend on their number.
-DelayCost delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
-                     unsigned threads);
+// one, on at most `threads` threads, and the result does not depend on their number. A wait is explained once, whatever
+// kinds of tags it is charged by; of each there is a cost.
+std::vector<DelayCost> delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
+                                  const Waiting &waiting, const std::vector<Tags> &tags, unsigned threads);
 
 // The same of parts of the run, one after the other: `take` gets that of the segments [edges[i], edges[i + 1]).
 void delay_costs(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
-                 const std::vector<size_t> &edges, unsigned threads, const std::function<void(DelayCost &&)> &take);
+                 const std::vector<Tags> &tags, const std::vector<size_t> &edges, unsigned threads,
+                 const std::function<void(std::vector<DelayCost> &&)> &take);
 
 } // namespace perfscope

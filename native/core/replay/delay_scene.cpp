@@ -16,11 +16,6 @@ void DelayWindow::enter(size_t number)
         window.take(whole_.waiting.measured, measured_.data());
         waiting_.measured = measured_.data();
     }
-    if (whole_.waiting.units) {
-        units_.resize(window.rows());
-        window.take(whole_.waiting.units, units_.data());
-        waiting_.units = units_.data();
-    }
     static constexpr int64_t NO_HUBS = 0;
     program_.emplace(whole_.program->ranks(), Numbers{cut_rows_.data(), cut_rows_.size()},
                      Lists{{&NO_HUBS, 1}, {nullptr, 0}}, Numbers{nullptr, 0},
@@ -31,8 +26,9 @@ DelayRun DelayWindow::run() const
 {
     return {&*program_,
             {player_.gap(), player_.transfer()},
-            {{piece_starts_.data(), piece_starts_.size()}, tags_.data(), ns_.data(), whole_.pieces.tags},
-            waiting_};
+            {{piece_starts_.data(), piece_starts_.size()}, ns_.data()},
+            waiting_,
+            tags_};
 }
 
 Arrivals DelayWindow::arrivals() const
@@ -71,18 +67,31 @@ void DelayWindow::take_needs(size_t number)
 
 void DelayWindow::take_pieces()
 {
+    const Window &window = player_.window();
     const Pieces &pieces = whole_.pieces;
     piece_starts_.assign(1, 0);
-    tags_.clear();
     ns_.clear();
-    player_.window().for_ranks([&](size_t, int64_t row, size_t count) {
+    for (std::vector<int32_t> &own : of_pieces_)
+        own.clear();
+    window.for_ranks([&](size_t, int64_t row, size_t count) {
         const int64_t *const starts = pieces.starts.data + row;
         const int64_t first = starts[0], behind = starts[count], before = piece_starts_.back();
         for (size_t place = 1; place <= count; place++)
             piece_starts_.push_back(before + starts[place] - first);
-        tags_.insert(tags_.end(), pieces.tag + first, pieces.tag + behind);
         ns_.insert(ns_.end(), pieces.ns + first, pieces.ns + behind);
+        for (size_t kind = 0; kind < of_pieces_.size(); kind++) {
+            const int32_t *const all = whole_.tags[kind].of_piece;
+            of_pieces_[kind].insert(of_pieces_[kind].end(), all + first, all + behind);
+        }
     });
+    for (size_t kind = 0; kind < tags_.size(); kind++) {
+        tags_[kind].of_piece = of_pieces_[kind].data();
+        if (!whole_.tags[kind].units)
+            continue;
+        units_[kind].resize(window.rows());
+        window.take(whole_.tags[kind].units, units_[kind].data());
+        tags_[kind].units = units_[kind].data();
+    }
 }
 
 } // namespace perfscope

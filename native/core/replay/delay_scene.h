@@ -15,13 +15,15 @@ struct DelayRun {
     Costs costs;
     Pieces pieces;
     Waiting waiting;
+    std::vector<Tags> tags;
 };
 
 // A window as a run of its own.
 class DelayWindow {
 public:
     DelayWindow(const DelayRun &whole, const Tape &tape)
-        : whole_(whole), tape_(tape), player_(*whole.program, tape), waiting_(whole.waiting)
+        : whole_(whole), tape_(tape), player_(*whole.program, tape), waiting_(whole.waiting), tags_(whole.tags),
+          of_pieces_(whole.tags.size()), units_(whole.tags.size())
     {
     }
 
@@ -41,9 +43,11 @@ private:
     const Tape &tape_;
     TapePlayer player_;
     Waiting waiting_;
+    std::vector<Tags> tags_;
+    std::vector<std::vector<int32_t>> of_pieces_, units_; // of each kind of tags
     std::vector<double> lengths_;
     std::vector<int64_t> cut_rows_, piece_starts_;
-    std::vector<int32_t> need_starts_, needs_, tags_, units_;
+    std::vector<int32_t> need_starts_, needs_;
     std::vector<double> ns_, measured_;
     std::optional<ReplayProgram> program_;
 };

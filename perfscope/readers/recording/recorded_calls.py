@@ -59,7 +59,7 @@ _KEPT = {Fault.UNKNOWN_COMMUNICATOR, Fault.UNKNOWN_PEER}
 """What costs a record a field and not its place: its time is known."""
 
 
-LONG_ROWS = 1 << 14
+LONG_ROWS = 1 << 12
 """From so many calls on their columns are kept apart; of many short ranks that costs more."""
 
 

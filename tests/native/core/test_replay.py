@@ -83,25 +83,27 @@ def test_columns_of_other_lengths_are_refused() -> None:
     replay = _core.Replay(ranks=2, **columns())
     six, five = np.zeros(6), np.zeros(5)
     pieces = np.zeros(7, np.int64)
-    none, both = np.empty(0, np.int64), np.zeros(2, np.uint8)
+    none, both = np.empty(0, np.int32), np.zeros(2, np.uint8)
     for gap, transfer in ((five, six), (six, five)):
         for ask in (replay.lengths, replay.times, replay.critical_path):
             with pytest.raises(_core.ReplayError):
                 ask(gap, transfer)
     wrong: tuple[dict[str, Any], ...] = (
         {"piece_starts": pieces[1:]},
-        {"tag": np.array([3])},
-        {"tags": 0},
+        {"tags": [(np.zeros(1, np.int32), 2, None, True)]},
+        {"tags": [(none, 0, None, True)]},
+        {"tags": [(none, 2, none, True)]},
+        {"tags": [(none, 2, np.full(6, -1, np.int32), True)]},
+        {"ns": np.zeros(1), "tags": [(np.full(1, 2, np.int32), 2, None, True)]},
         {"waits_at_end": both[1:]},
     )
     fits: dict[str, Any] = {
         "piece_starts": pieces,
-        "tag": none,
         "ns": np.empty(0),
-        "tags": 2,
+        "tags": [(none, 2, None, True)],
         "waits_at_end": both,
     }
-    assert replay.delay_cost(six, six, **fits)["waiting"] == 0.0
+    assert replay.delay_cost(six, six, **fits)[0]["waiting"] == 0.0
     for change in wrong:
         with pytest.raises(_core.ReplayError):
             replay.delay_cost(six, six, **(fits | change))
