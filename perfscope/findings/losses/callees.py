@@ -5,15 +5,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from perfscope.arrays import Floats
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.stack_rules import BUILT_IN
-from perfscope.judging import MAIN
+from perfscope.judging import ALONE, MAIN
 from perfscope.losses.entry import Entry
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
+from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame
+from perfscope.trace.model import Frame, Trace
 from perfscope.units import NS
 
 INNER = "<locals>"
@@ -26,13 +28,15 @@ class Callee:
 
     `shares` are by rank: of the time that the rank spends in that function of the program, outside
     communication, what all of the call takes, and not only what is lost; `seconds` are the call's,
-    and `lost_s` those that are lost in it, the mean of these ranks.
+    and `lost_s` those that are lost in it, the mean of these ranks. `is_compiled`: nearly all that
+    is lost is in one function that the library has in C.
     """
 
     name: str
     shares: Mapping[int, float]
     seconds: Mapping[int, float]
     lost_s: float
+    is_compiled: bool = False
 
     @property
     def mean_s(self) -> float:
@@ -76,7 +80,34 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
         },
         {rank: float(ns[is_call].sum()) * NS for rank, ns in spent.items()},
         float(lost[is_call & is_lost].sum()) * NS / len(spent),
+        _is_compiled(trace, lost * (is_call & is_lost)),
     )
+
+
+def is_needed(results: Results, entry: Entry) -> bool:
+    """Whether what the interpreter seems to do is compiled, and done with a single call.
+
+    As `collections.Counter.update` counts words: no loop is there to be made compiled code, and
+    nothing shows that the program needs less of it.
+    """
+    callee = None
+    if entry.cause.activity is Activity.INTERPRETER:
+        callee = callee_of(results, entry)
+    return callee is not None and callee.is_compiled
+
+
+def _is_compiled(trace: Trace, spent: Floats) -> bool:
+    """Whether nearly all that stacks spend is in one function that a library has in C.
+
+    Other C code tells nothing: a sample is taken at the next call, whatever took the time before.
+    """
+    inside = Counter[int]()
+    for number in np.flatnonzero(spent > 0).tolist():
+        caller, called = (trace.frames[one] for one in (trace.stacks[number] * 2)[-2:])
+        library = module_of(caller.file).partition(".")[0]
+        if called.file == BUILT_IN and called.function.startswith(f"_{library}."):
+            inside[trace.stacks[number][-1]] += spent[number]
+    return bool(max(inside.values(), default=0.0) >= ALONE * spent.sum())
 
 
 def without_calls(entry: Entry, callee: Callee) -> list[Edit]:

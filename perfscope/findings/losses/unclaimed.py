@@ -16,7 +16,8 @@ from perfscope.findings.facts.repeated_reads import ReadAgain
 from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
-from perfscope.findings.losses.callees import Callee, callee_of, without_calls
+from perfscope.findings.losses.around_calls import with_loop
+from perfscope.findings.losses.callees import Callee, callee_of, is_needed, without_calls
 from perfscope.findings.losses.claims import GROWTH, TRANSIENT
 from perfscope.findings.losses.groups import (
     BOUNDED,
@@ -70,6 +71,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     savings = run.savings
     after = [edit for one in findings if _is_sure(one) for edit in one.changes]
     lasting = [one for one in run.losses.entries if not _is_once(one)]
+    lasting = [one for one in lasting if not is_needed(run.results, one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
     worth = [group for group in found if group.saving.seconds >= thresholds.FAIL_SHARE * length_s]
@@ -169,16 +171,10 @@ def _is_serial(group: Group) -> bool:
 
 
 def _finding(run: Facts, group: Group) -> Finding:
-    gain = saved(
-        run.results,
-        group.saving.seconds,
-        interval_s=_interval(run, group),
-        basis=group.saving.basis,
-        edits=group.saving.edits,
-    )
-    status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     entries = group.entries[:MOST_PLACES]
     meeting, callee = _meeting(run, group), callee_of(run.results, entries[0])
+    gain = with_loop(run.results, group, meeting, _gain(run, group))
+    status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     calls = _without_calls(run, group, callee)
     gain = replace(calls or gain, spent=words.spent(group, callee if calls else None))
     workers = turns.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
@@ -209,6 +205,16 @@ def _finding(run: Facts, group: Group) -> Finding:
     )
     found = with_made_anew(run, group, found)
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _gain(run: Facts, group: Group) -> Gain:
+    return saved(
+        run.results,
+        group.saving.seconds,
+        interval_s=_interval(run, group),
+        basis=group.saving.basis,
+        edits=group.saving.edits,
+    )
 
 
 def _without_calls(run: Facts, group: Group, callee: Callee | None) -> Gain | None:
