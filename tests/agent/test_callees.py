@@ -252,6 +252,24 @@ def test_operators_name_all_that_they_work_on() -> None:
 
 
 @pytest.mark.parametrize(
+    ("searched", "root", "attributes"),
+    [
+        ("y", ("local", 1), ("__contains__",)),
+        ("y.seen", ("local", 1), ("seen", "__contains__")),
+        ("KEPT", ("global", "KEPT"), ("__contains__",)),
+    ],
+)
+def test_a_search_is_a_call_of_what_is_searched(
+    searched: str, root: tuple[str, object], attributes: tuple[str, ...]
+) -> None:
+    code = compile(f"def f(x, y):\n    return x in {searched}\n", "f", "exec").co_consts[0]
+    last = next(i.offset for i in dis.get_instructions(code) if i.opname == "CONTAINS_OP")
+    found = bytecode.called(code, last)
+    assert found is not None
+    assert (found.root, found.attributes) == (root, attributes)
+
+
+@pytest.mark.parametrize(
     ("iterated", "root", "attributes"),
     [
         ("re.finditer(y, x)", ("global", "re"), ("finditer",)),

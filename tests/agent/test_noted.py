@@ -1,7 +1,10 @@
 """Stacks are noted when a look is due, whoever holds the lock, and nothing is lost by it."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable
+
+import pytest
 
 from tests.agent.jobs import LOOKS, RANK_ZERO, Job, is_share
 
@@ -25,6 +28,30 @@ while looks["samples"] < last:
     spent[number % 2] += time.monotonic() - begin
     number += 1
 print(*spent)
+"""
+)
+SEARCHED = (
+    LOOKS
+    + """
+kept = [str(number) for number in range(20000)]
+def search(text):
+    for _ in range(20):
+        is_known = text in kept
+        len(text)
+last = after(60)
+while looks["samples"] < last:
+    search("none of them")
+"""
+)
+BOUND = (
+    LOOKS
+    + """
+import numpy as np
+def choose():
+    np.random.choice(100000, 10, replace=False)
+last = after(20)
+while looks["samples"] < last:
+    choose()
 """
 )
 INTERRUPTED = (
@@ -153,3 +180,21 @@ def test_ends_as_it_would_have(job: Callable[..., Job]) -> None:
     assert (done.exit_code, done.stderr) == (3, b"")
     done = job(ENDING, variables=RANK_ZERO, name="two.py", arguments=("clear",))
     assert (done.exit_code, done.stderr) == (3, b"")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="frames are kept otherwise there")
+def test_an_operator_is_seen_at_its_line_and_not_at_the_call_behind_it(
+    job: Callable[..., Job],
+) -> None:
+    """The evaluation loop looks up at calls; that a frame is at an operator is read from it."""
+    done = job(SEARCHED, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    inside = Counter(stack[-1][0] for stack in done.process.functions() if stack[1:2])
+    assert inside["builtins.list.__contains__"] > inside.total() / 2
+
+
+def test_what_cython_binds_has_the_name_under_which_it_is_called(job: Callable[..., Job]) -> None:
+    done = job(BOUND, variables=RANK_ZERO)
+    assert done.exit_code == 0, done.stderr
+    seen = {stack[-1][0] for stack in done.process.functions()}
+    assert "numpy.random.choice" in seen

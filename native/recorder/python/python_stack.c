@@ -2,8 +2,9 @@
  *
  * Who asks for the interpreter's lock gets it where the main thread gives it back: in C code that works without it,
  * hardly in Python code. So the sampler thread, still without the lock, adds a pending call, which the main thread
- * runs the next time its evaluation loop looks up. It only looks at frames there. While the main thread works without
- * the lock, the sampler thread takes it for a moment and notes the stack itself.
+ * runs the next time its evaluation loop looks up. It only looks at frames there, and at which instruction the sampler
+ * thread has read beforehand: the loop looks up behind calls. While the main thread works without the lock, the sampler
+ * thread takes it for a moment and notes the stack itself.
  *
  * To hand the lock to a thread that runs Python code costs several times what that thread does: notes are kept until
  * there are some, and Python is woken at once only by a stack whose innermost place it does not know yet. */
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 #include "perfscope_recorder.h"
+#include "python/current_place.h"
+#include "python/known_places.h"
 #include "python/python_functions.h"
 #include "python/python_stack.h"
 #include "records/event.h"
@@ -28,7 +31,6 @@
 #define MOST_FRAMES 1000 /* of one stack */
 #define MOST_NOTES 16
 #define MOST_KEPT_FRAMES 4000
-#define PLACES 4096 /* that Python is known to know; those that meet in one row take turns */
 #define GRACE_NS 1000000ull /* the evaluation loop looks up much sooner, unless C code is running */
 #define ENOUGH_IN_A_ROW 8u /* after so many known places no new one is expected, and none waited for */
 #define CALL_BYTES 128
@@ -45,6 +47,7 @@ static struct {
     atomic_bool is_usable, is_wanted, is_queued;
     _Atomic uint64_t due_ns; /* when the stack that is wanted was to be noted */
     _Atomic uint64_t asked_ns; /* since when the main thread has not left what it will be seen in */
+    ps_current_place asked_at; /* where it was then, before it was asked; of no frame where that is not known */
     atomic_uint is_stopped;
     pthread_mutex_t asking; /* held while Python is asked, and by who forks or stops meanwhile */
 } watch = {.asking = PTHREAD_MUTEX_INITIALIZER};
@@ -57,30 +60,12 @@ typedef struct {
     char call[CALL_BYTES]; /* the system call that the thread waits in, as the kernel tells it; "" where it ran */
 } stack_note;
 
-typedef struct {
-    object code;
-    int last;
-} code_place;
-
 static struct {
     atomic_uint count;
     uint32_t frames_used;
     stack_note notes[MOST_NOTES];
-    code_place frames[MOST_KEPT_FRAMES];
+    ps_code_place frames[MOST_KEPT_FRAMES];
 } noted;
-
-static code_place known[PLACES];
-
-static code_place *row_of(object code, int last)
-{
-    return &known[((uintptr_t)code / sizeof(void *) + (uintptr_t)last * 31) % PLACES];
-}
-
-static bool is_known(object code, int last)
-{
-    const code_place *row = row_of(code, last);
-    return row->code == code && row->last == last;
-}
 
 static int last_of(object frame)
 {
@@ -100,15 +85,26 @@ static void drop_frames(uint32_t first)
     noted.frames_used = first;
 }
 
-static void note_frames(void)
+/* Notes a frame. What the frame of a place has called since then is not what it was at. */
+static void note_frame(object frame, uint32_t first, const ps_current_place *place)
+{
+    ps_code_place one = {.code = python.code(frame), .last = last_of(frame)};
+    int last = place ? ps_offset_in(place, frame, one.code) : -1;
+    if (last >= 0) {
+        drop_frames(first);
+        one.last = last;
+    }
+    noted.frames[noted.frames_used++] = one;
+}
+
+static void note_frames(const ps_current_place *place)
 {
     object frame = python.innermost(watch.thread);
-    uint32_t end = noted.frames_used + MOST_FRAMES;
+    uint32_t first = noted.frames_used, end = first + MOST_FRAMES;
     while (frame) {
         object outer = NULL;
         if (noted.frames_used < end) {
-            noted.frames[noted.frames_used].code = python.code(frame);
-            noted.frames[noted.frames_used++].last = last_of(frame);
+            note_frame(frame, first, place);
             outer = python.back(frame);
         }
         python.drop(frame);
@@ -122,7 +118,7 @@ static bool has_room(void)
 }
 
 /* Where frames become objects as they are looked at, that must not begin a collection. */
-static void note_stack(uint64_t asked_ns, const char *call)
+static void note_stack(uint64_t asked_ns, const char *call, bool is_asked)
 {
     uint32_t first = noted.frames_used;
     stack_note *note = &noted.notes[atomic_load(&noted.count)];
@@ -132,7 +128,7 @@ static void note_stack(uint64_t asked_ns, const char *call)
         .at_ns = ps_now(), .due_ns = atomic_load(&watch.due_ns), .asked_ns = asked_ns, .first = first};
     memcpy(note->call, call, strnlen(call, CALL_BYTES - 1));
     bool is_held = watch.may_collect && python.collector_off();
-    note_frames();
+    note_frames(is_asked && watch.asked_at.frame && ps_frames_agree(&python) ? &watch.asked_at : NULL);
     if (is_held)
         python.collector_on();
     if (python.error()) {
@@ -154,7 +150,7 @@ static int note(void *unused)
     if (!atomic_load(&watch.is_wanted) || getpid() != watch.pid || python.thread() != watch.thread || python.error())
         return 0;
     if (has_room())
-        note_stack(atomic_load(&watch.asked_ns), "");
+        note_stack(atomic_load(&watch.asked_ns), "", true);
     atomic_store(&watch.is_wanted, false);
     errno = error;
     return 0;
@@ -213,6 +209,7 @@ PS_EXPORT void ps_stack_notes_start(const void *none, uint32_t word_offset, uint
         return;
     watch.thread = python.thread();
     watch.pid = getpid();
+    ps_learn_frames(&python);
     if (!has_handlers && pthread_atfork(before_fork, after_fork, in_forked_child) != 0)
         return;
     has_handlers = true;
@@ -247,6 +244,8 @@ static bool ask(uint64_t due_ns)
     if (is_asked) {
         atomic_store(&watch.due_ns, due_ns);
         atomic_store(&watch.asked_ns, ps_now());
+        if (!atomic_load(&watch.is_wanted) && !ps_read_place(&watch.asked_at))
+            watch.asked_at.frame = 0;
         atomic_store(&watch.is_wanted, true);
         if (!atomic_exchange(&watch.is_queued, true) && python.add(note, NULL) != 0) {
             atomic_store(&watch.is_queued, false);
@@ -275,7 +274,7 @@ static void look(uint64_t due_ns)
         atomic_store(&watch.due_ns, due_ns);
         snprintf(path, sizeof path, "/proc/self/task/%u/syscall", ps_listed_process());
         ps_read_file(path, call, sizeof call);
-        note_stack(asked_ns ? asked_ns : ps_now(), call);
+        note_stack(asked_ns ? asked_ns : ps_now(), call, false);
     }
     python.unlock(state);
 }
@@ -311,8 +310,8 @@ static bool is_awaited(void)
         return false;
     if (count + 2 >= MOST_NOTES || noted.frames_used + 3 * MOST_FRAMES > MOST_KEPT_FRAMES)
         return true;
-    const code_place *innermost = &noted.frames[noted.notes[count - 1].first];
-    return !is_known(innermost->code, innermost->last);
+    const ps_code_place *innermost = &noted.frames[noted.notes[count - 1].first];
+    return !ps_is_known(innermost);
 }
 
 /* Notes what was due at one moment. The main thread may not have come to it by the next one: then it was in C code,
@@ -367,8 +366,8 @@ PS_EXPORT void *ps_stack_notes(void)
     object all = python.list(0);
     for (uint32_t at = 0; all && at < atomic_load(&noted.count); at++) {
         const stack_note *one = &noted.notes[at];
-        const code_place *innermost = &noted.frames[one->first];
-        watch.known_in_a_row = is_known(innermost->code, innermost->last) ? watch.known_in_a_row + 1 : 0;
+        const ps_code_place *innermost = &noted.frames[one->first];
+        watch.known_in_a_row = ps_is_known(innermost) ? watch.known_in_a_row + 1 : 0;
         object frames = python.list(0);
         for (uint32_t frame = one->first; frames && frame < one->first + one->count; frame++) {
             object made = python.build("(Oi)", noted.frames[frame].code, noted.frames[frame].last);
@@ -388,9 +387,4 @@ PS_EXPORT void *ps_stack_notes(void)
     atomic_store(&noted.count, 0);
     drop_frames(0);
     return all;
-}
-
-PS_EXPORT void ps_stack_knows(void *code, int32_t last)
-{
-    *row_of(code, last) = (code_place){.code = code, .last = last};
 }

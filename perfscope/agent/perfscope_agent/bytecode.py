@@ -25,6 +25,7 @@ _PROTOCOLS = {
     "GET_ITER": "__iter__",
     "BEFORE_WITH": "__enter__",
     "SETUP_WITH": "__enter__",
+    "CONTAINS_OP": "__contains__",
 }
 _LOOP_ENDS = {"JUMP_BACKWARD", "JUMP_ABSOLUTE"}
 """Where the interpreter lets others look, and nothing is done."""
@@ -87,7 +88,7 @@ def called(code: CodeType, last: int) -> Expression | None:
             iterated.is_iterated = True
         return iterated
     if name in _PROTOCOLS:
-        found = made_before(raw, last, 1)
+        found = _uppermost(raw, last)
         return None if found is None else _with_attribute(_expression(code, found), name)
     if name.startswith(_OPERATORS):
         found = made_before(raw, last, 1 if name.startswith("UNARY") else 2)
@@ -317,6 +318,14 @@ def made_before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]
     if makers is None:
         return None
     return [(_names[raw[place]], branches.argument(raw, place), height) for place, height in makers]
+
+
+def _uppermost(raw: bytes, last: int) -> list[tuple[str, int, int]] | None:
+    """The instructions that put the value on top, which one may have put there with another."""
+    of_two = made_before(raw, last, 2)
+    if of_two and of_two[-1][0] == "LOAD_FAST_LOAD_FAST":
+        return [("LOAD_FAST", of_two[-1][1] & 15, 1)]
+    return made_before(raw, last, 1)
 
 
 def _makers(raw: bytes, last: int, values: int) -> list[tuple[int, int]] | None:

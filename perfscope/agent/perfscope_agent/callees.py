@@ -30,6 +30,7 @@ _module: Callable[[type], object] = type.__dict__["__module__"].__get__
 _qualname: Callable[[type], object] = type.__dict__["__qualname__"].__get__
 _contents: Callable[[Any], dict[str, Any]] = _members(_Module)["__dict__"].__get__
 _own_self: Callable[[Any], Any] = _members(_Builtin)["__self__"].__get__
+_bound: Callable[[Any], Any] = _members(_Method)["__func__"].__get__
 _own_name: Callable[[Any], object] = _members(_Builtin)["__name__"].__get__
 _MISSING = object()
 _ALIASES = {"posix": "os", "nt": "os", "_io": "io"}
@@ -220,7 +221,10 @@ def _of_value(value: Any, owner: str, name: str) -> str:
     """The name of a called object that stands in a module, or in the frame's globals."""
     value = _replaced(value)
     kind = type(value)
-    if kind is _Function or kind is _Method:
+    if kind is _Method:  # Cython binds its functions so, too
+        value = _bound(value)
+        kind = type(value)
+    if kind is _Function:
         return ""
     if kind is _Builtin:
         return _of_builtin(value, owner)

@@ -82,6 +82,19 @@ OF_SPARSE = (
 )
 """The same where parts of a sparse matrix are selected, or its format is converted."""
 
+OF_SEARCH = (
+    "Look values up in a set or a dictionary that is made once: a list is searched from its "
+    "beginning, item by item, each time."
+)
+"""The same where a list, or anything else whose items are in a row, is searched for a value."""
+
+SEARCHES = frozenset(
+    f"{kind}.{method}"
+    for kind in ("builtins.list", "builtins.tuple", "collections.deque", "_collections.deque")
+    for method in ("__contains__", "index", "count", "remove")
+)
+"""What searches so."""
+
 IN_LIBRARY = (
     "Make fewer of these calls, with more data at a time, and move what does not change from call "
     "to call out of the loop."

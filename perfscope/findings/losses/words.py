@@ -11,8 +11,10 @@ from perfscope.findings.losses.changes import (
     IN_LIBRARY,
     OF_CALLS,
     OF_PATTERN,
+    OF_SEARCH,
     OF_SPARSE,
     ONE_LINE,
+    SEARCHES,
     TRANSFER_ACTION,
     WINDOWS_ACTION,
 )
@@ -176,10 +178,11 @@ def action(
         return f"{told} {OF_PATTERN[_told_pattern(group)][1]}"
     change = change or (OF_SPARSE if _is_sparse(first, callee) else change_of(first))
     if first.cause.activity is Activity.INTERPRETER:
+        in_library = OF_SEARCH if callee is not None and callee.name in SEARCHES else IN_LIBRARY
         if callee is not None and gain.is_bound:
-            return f"{there(_at(first, callee), IN_LIBRARY)}{_in_calls(group, callee, gain)}"
+            return f"{there(_at(first, callee), in_library)}{_in_calls(group, callee, gain)}"
         change = ONE_LINE if is_one_line else change
-        change = IN_LIBRARY if callee is not None else change
+        change = in_library if callee is not None else change
     if first.cause.activity is None:
         return f"{change} {_seen(group, world)}".rstrip()
     return f"{there(_at(first, callee), change)}{_with_others(group, gain)}"

@@ -1,0 +1,26 @@
+#ifndef PS_CURRENT_PLACE_H
+#define PS_CURRENT_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "python/python_functions.h"
+
+/* What a thread is at: its frame, the code of that, and the instruction, all as addresses. */
+typedef struct {
+    uintptr_t frame, code, instruction;
+} ps_current_place;
+
+/* Finds out how this Python keeps frames, by the calling thread's own, whose places can be read then. */
+void ps_learn_frames(const ps_python_functions *python);
+
+/* What that thread is at now; false where that is not to be known. Needs no lock. */
+bool ps_read_place(ps_current_place *place);
+
+/* The offset of the instruction in the code of a frame, if that is the frame of the place; -1 if it is not. */
+int ps_offset_in(const ps_current_place *place, const void *frame, const void *code);
+
+/* Whether that thread, which calls, is where Python says; no place is told any more where it is not. */
+bool ps_frames_agree(const ps_python_functions *python);
+
+#endif
