@@ -65,3 +65,16 @@ def test_numbers_agree_with_their_words(path: Path) -> None:
 
 def test_every_case_has_texts() -> None:
     assert {path.parts[-2] for path in FILES} >= {name for name in CASES if "sample" not in name}
+
+
+def test_the_verdict_that_is_quoted_beside_other_tools_is_that_of_the_kept_recording() -> None:
+    page = (REPOSITORY / "docs" / "seen-by-others.md").read_text(encoding="utf-8")
+    printed = (EXPECTED / "sample-ddp_slow_rank" / "terminal.txt").read_text(encoding="utf-8")
+    quoted = " ".join(re.findall(r"^> (.*)$", page, re.MULTILINE))
+    said = " ".join(printed.split())
+    assert quoted.startswith("Rank 1 is slower")
+    assert quoted in said
+    (row,) = re.findall(
+        r"^\| perfscope .*\| rank 1 in forward: (.*? %) of all waiting", page, re.MULTILINE
+    )
+    assert f"{row} of it is due to forward on rank 1" in said

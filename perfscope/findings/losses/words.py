@@ -184,6 +184,8 @@ def action(
         change = ONE_LINE if is_one_line else change
         change = in_library if callee is not None else change
     if first.cause.activity is None:
+        is_call = first.cause.kind is LossKind.COMMUNICATION
+        change = there(_at(first, None), change) if is_call else change
         return f"{change} {_seen(group, world)}".rstrip()
     return f"{there(_at(first, callee), change)}{_with_others(group, gain)}"
 

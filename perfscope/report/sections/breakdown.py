@@ -263,5 +263,5 @@ def means(result: Analysis) -> str:
         of = counted(ranks, "rank" if ranks == run.ranks else "recorded rank")
         said.append(f"Mean over {of}.")
     if result.whole_run is not None:
-        said.append("Steps that were left out count as the kept ones.")
+        said.append("Steps that were left out are taken to be like those that were kept.")
     return " ".join(said)

@@ -270,4 +270,4 @@ def test_the_share_of_start_up_is_that_of_the_whole_run() -> None:
     assert parts["start_up"].seconds == pytest.approx(20.0, rel=1e-3)
     assert sum(row.seconds for row in parts.values()) == pytest.approx(result.run.wall_s)
     page = build_html(result)
-    assert "Steps that were left out count as the kept ones." in page
+    assert "Steps that were left out are taken to be like those that were kept." in page
