@@ -12,7 +12,7 @@ import pytest
 from benchmarks.engine.many_ranks import SOURCE, write_many
 from perfscope.cli.main import main
 
-FEWEST_RANKS = 16
+FEWEST_RANKS = 8
 PER_PAIR = 0.7
 """Lines run for a pair of ranks that are too many: what is asked for each pair runs one or more."""
 
