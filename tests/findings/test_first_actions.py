@@ -17,7 +17,7 @@ FINDINGS = sorted(
     for path in (REPOSITORY / "perfscope" / folder).rglob("*.py")
 )
 TYPED = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+=\w|\b[Uu]nset ([A-Z]|$)")
-SEARCHED = re.compile(r"(Inspect|Check|Compare|Look|See)\b")
+SEARCHED = re.compile(r"(Inspect|Check|Compare|Look (at|for|in|into)|See)\b")
 VAGUE = re.compile(r"\b(find out|investigate|figure out|look into)\b", re.IGNORECASE)
 
 
