@@ -128,8 +128,8 @@ def inside(label: str) -> str:
     A name is told by what stands in it (`PyTorch`, `I/O`, `DataLoader`, `MPI_Bcast`); those that
     are written like any noun are known.
     """
-    first = re.split(r"[\s:;,]", label, maxsplit=1)[0]
-    is_name = first in NAMES or not first[1:].replace("-", "").replace("'", "").islower()
+    first = re.split(r"[\s:;,']", label, maxsplit=1)[0]
+    is_name = first in NAMES or not first[1:].replace("-", "").islower()
     return label if len(first) > 1 and is_name else label[:1].lower() + label[1:]
 
 

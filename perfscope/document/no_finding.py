@@ -126,7 +126,8 @@ def _went(losses: LossAccount, ranks: int) -> str:
 
 def is_well(losses: LossAccount) -> bool:
     """Whether nearly all of the ranks' time is known to be training work: nothing need be done."""
-    return (losses.lost_share or 0.0) + (losses.unknown_share or 0.0) <= 1 - TRAINS
+    lost, unknown = losses.lost_share, losses.unknown_share
+    return lost is not None and unknown is not None and lost + unknown <= 1 - TRAINS
 
 
 def much_is_lost(losses: LossAccount) -> bool:

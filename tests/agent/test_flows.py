@@ -92,7 +92,7 @@ class Buffer:
         self.put(state)
         self.log.write(state)
         mine = []
-        mine.put(state)
+        mine.append(state)
 
 memory = Buffer()
 
@@ -133,7 +133,7 @@ def test_what_is_handed_on_between_functions(
     code = next(one for one in codes(whole) if one.co_name == function)
     edges = flows.Flows(code, loops.ranges(code)).edges
     assert expected <= set(edges)
-    assert not any(key == "mine" or (line, key) == (15, "put()") for line, key in edges)
+    assert not any(key == "mine" or (line, key) == (15, "append()") for line, key in edges)
 
 
 def test_a_process_tells_what_short_functions_hand_on(job: Callable[[str], Job]) -> None:

@@ -218,10 +218,18 @@ def _takes(code: CodeType, place: int) -> bool:
 
 
 def _displays(code: CodeType) -> set[str]:
-    """The variables that are a list, dictionary or set which the function itself has begun."""
+    """The variables that are nothing but lists, dictionaries or sets the function has begun."""
     raw = code.co_code
-    places_of = (at for at in range(0, len(raw), 2) if _names[raw[at]] in _DISPLAYS)
-    return {name for place in places_of for name in stored(code, place)}
+    found: dict[str, bool] = {}
+    before = 0
+    for place in range(0, len(raw), 2):
+        if _names[raw[place]].startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL")):
+            is_display = _names[raw[before]] in _DISPLAYS
+            for name in stored(code, place - 2):
+                found[name] = found.get(name, True) and is_display
+        if _names[raw[place]] not in bytecode.NO_OPERATION:
+            before = place
+    return {name for name, is_display in found.items() if is_display}
 
 
 def _is_call(code: CodeType, place: int) -> bool:
@@ -332,8 +340,8 @@ def stored(code: CodeType, place: int, passed: frozenset[str] = frozenset()) -> 
             following = branches.target(raw, at) or len(raw)
             continue
         if name in _SPLITS:
-            before, behind = argument & 255, argument >> 8
-            wanted += before + behind - (name == "UNPACK_SEQUENCE")
+            is_plain = name == "UNPACK_SEQUENCE"
+            wanted += argument - 1 if is_plain else (argument & 255) + (argument >> 8)
             continue
         if name in _COPIES:
             wanted += 1

@@ -118,9 +118,10 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
     facts = found.facts
     if _is_host(facts):
         host = facts.slow_host
+        dealt = unseen(results, facts) or _dealt_by_length(facts, None)
         return (
             ABOUT_THE_HOST.format(host=host),
-            f"If the delay stays with the ranks: {inside(_dealt_by_length(facts, None))}",
+            f"If the delay stays with the ranks: {inside(dealt)}",
         )
     is_shared = _share_cpus(results, facts)  # none of these CPUs is slow for one rank alone
     moves = () if is_shared else (_moved(results, facts),)

@@ -23,6 +23,7 @@ def with_loop(results: Results, group: Group, meeting: Sequence[Frame], gain: Ga
     """
     is_fetched = class_of(group.entries[0].cause.operation) is OperationClass.ONE_SIDED
     around_s = _around_s(results, meeting[0]) if meeting and is_fetched else 0.0
+    around_s = min(around_s, gain.seconds)  # what else the loop computes stays
     if not around_s:
         return gain
     most_s = min(gain.seconds + around_s, results.focus.length_ns * NS)

@@ -84,6 +84,10 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
     )
 
 
+WHOLE = frozenset({"_collections._count_elements"})
+"""Functions of C in Python's own library that are given all items at once."""
+
+
 def is_needed(results: Results, entry: Entry) -> bool:
     """Whether what the interpreter seems to do is compiled, and done with a single call.
 
@@ -97,17 +101,13 @@ def is_needed(results: Results, entry: Entry) -> bool:
 
 
 def _is_compiled(trace: Trace, spent: Floats) -> bool:
-    """Whether nearly all that stacks spend is in one function that a library has in C.
+    """Whether nearly all that stacks spend is in a function of C that goes through all items.
 
-    Other C code tells nothing: a sample is taken at the next call, whatever took the time before.
+    Other C code tells nothing: it may be called for each item by a loop of Python.
     """
-    inside = Counter[int]()
-    for number in np.flatnonzero(spent > 0).tolist():
-        caller, called = (trace.frames[one] for one in (trace.stacks[number] * 2)[-2:])
-        library = module_of(caller.file).partition(".")[0]
-        if called.file == BUILT_IN and called.function.startswith(f"_{library}."):
-            inside[trace.stacks[number][-1]] += spent[number]
-    return bool(max(inside.values(), default=0.0) >= ALONE * spent.sum())
+    ends = [trace.frames[stack[-1]] if stack else None for stack in trace.stacks]
+    is_whole = [one is not None and one.file == BUILT_IN and one.function in WHOLE for one in ends]
+    return bool(spent[np.array(is_whole, bool)].sum() >= ALONE * spent.sum() > 0)
 
 
 def without_calls(entry: Entry, callee: Callee) -> list[Edit]:

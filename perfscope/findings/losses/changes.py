@@ -89,9 +89,7 @@ OF_SEARCH = (
 """The same where a list, or anything else whose items are in a row, is searched for a value."""
 
 SEARCHES = frozenset(
-    f"{kind}.{method}"
-    for kind in ("builtins.list", "builtins.tuple", "collections.deque", "_collections.deque")
-    for method in ("__contains__", "index", "count", "remove")
+    f"{kind}.__contains__" for kind in ("builtins.list", "builtins.tuple", "collections.deque")
 )
 """What searches so."""
 

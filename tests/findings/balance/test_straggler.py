@@ -137,6 +137,20 @@ def test_late_in_one_phase_with_as_many_samples() -> None:
     assert int(last) >= 0.95 * int(met) >= 190
 
 
+def test_all_ranks_of_one_host_of_which_nothing_but_calls_is_known() -> None:
+    builder = TraceBuilder(4, end_s=12.0)
+    for number in range(4):
+        host = "slow" if number > 1 else "fast"
+        rank = builder.rank(number).set(host=host).init(1.0).finalize(11.0)
+        for step in range(100):
+            begin = 1.0 + 0.1 * step
+            late_s = 0.09 if number > 1 else 0.06
+            rank.op("MPI_Allreduce", begin + late_s, begin + 0.095, seq=step, comm=0)
+    finding = analyze_trace(builder.build()).findings["straggler"]
+    assert finding.status is not Status.ERROR
+    assert finding.ranks == (2, 3)
+
+
 def test_all_ranks_of_one_host() -> None:
     findings = analyze_trace(on_hosts((2, 3))).findings
     finding = findings["straggler"]

@@ -292,8 +292,10 @@ def test_of_a_library_s_function_the_calls_are_told_and_not_only_its_python_code
         ("_collections._count_elements", 1, False),
         ("_collections._count_elements", 2, True),
         ("builtins.isinstance", 0, True),
+        ("_heapq.heapreplace", 0, True),
+        ("_abc._abc_instancecheck", 0, True),
     ],
-    ids=["all", "nearly", "most", "whatever is called next"],
+    ids=["all", "nearly", "most", "whatever is called next", "in a loop", "for each item"],
 )
 def test_what_one_compiled_function_of_python_does_is_no_python_code(
     leaf: str, elsewhere: int, is_told: bool

@@ -23,8 +23,10 @@ _LATER_LOOKS = 17
 """Of the backward passes the first are looked at, and behind them every so many-th.
 
 A loop goes the same way each time; one that is entered later shall be seen as well. A prime
-number, so that losses that take turns are all met.
+number, so that losses that take turns are met unless there are so many.
 """
+_MOST_PLACES = 256
+"""As far as they are kept: code that is made anew in each step is always another one."""
 
 _passes = 0
 _seen: dict[tuple[int, int], CodeType] = {}
@@ -47,11 +49,14 @@ def trains() -> None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code, line = frame.f_code, frame.f_lineno
-        if files.is_program(code.co_filename) and (id(code), line) not in _seen:
+        is_new = len(_seen) < _MOST_PLACES and (id(code), line) not in _seen
+        if is_new and files.is_program(code.co_filename):
             _seen[id(code), line] = code
             name, file, _ = places.Places().where(code, 0)
             told = metadata.facts.setdefault("updates", [])
-            told.append(recorder.place_text(name, file, line))
+            text = recorder.place_text(name, file, line)
+            if text not in told:
+                told.append(text)
         frame = frame.f_back
 
 
