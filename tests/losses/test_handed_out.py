@@ -11,8 +11,8 @@ from perfscope.losses.handed_out import begun_earlier
 from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Account, Activity, AwaitedThing, LossKind
-from perfscope.trace.model import Ending, EndKind, Rank
+from perfscope.schema.enums import Account, Activity, AwaitedThing, EndKind, LossKind
+from perfscope.trace.model import Ending, Rank
 
 WAIT = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.LOCK)
 SECOND = 1_000_000_000
