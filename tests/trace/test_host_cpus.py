@@ -2,8 +2,8 @@
 
 import pytest
 
-from perfscope.trace.host_cpus import cpu_shares
 from perfscope.schema.enums import EndKind
+from perfscope.trace.host_cpus import cpu_shares
 from perfscope.trace.model import Ending, Rank
 
 ENDED = Ending(EndKind.EXITED)
