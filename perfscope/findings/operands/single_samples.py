@@ -81,12 +81,12 @@ def _fits(row: Operand, other: Operand) -> bool:
     """Whether another operand holds many samples that this one goes with.
 
     That is a table with rows of the same length, as in `table - mean`, and the input of a recurrent
-    network beside its state, whose first axis counts layers and whose second one the samples.
+    network, be it of words, beside its state, whose axes count layers and then the samples.
     """
     is_table = len(other.shape) == len(row.shape) and other.shape[0] > 1
     is_row = other.shape[-1:] == row.shape[-1:] != other.shape[:1]
     is_state = len(row.shape) > 2 and row.shape[1] > 1 and row.shape[1] in other.shape[:2]
-    return is_table and (is_row or is_state)
+    return (is_table and is_row) or is_state
 
 
 def _outermost(run: Facts, lines: list[HotLine]) -> HotLine:

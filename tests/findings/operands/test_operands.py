@@ -260,9 +260,15 @@ def test_one_sample_beside_what_it_is_taken_from() -> None:
     [
         ({"name": "state", "shape": [1, 32, 64]}, [{"name": "inputs", "shape": [32, 20, 16]}]),
         ({"name": "state", "shape": [1, 32, 64]}, [{"name": "inputs", "shape": [20, 32, 16]}]),
+        ({"name": "state", "shape": [1, 32, 64]}, [{"name": "words", "shape": [32, 20]}]),
         ({"name": "self.positions", "shape": [1, 65, 64], "kind": "parameter"}, []),
     ],
-    ids=["state, samples first", "state, times first", "what a model learns"],
+    ids=[
+        "state, samples first",
+        "state, times first",
+        "state, beside words",
+        "what a model learns",
+    ],
 )
 def test_leading_axes_that_are_not_of_samples(
     row: dict[str, Any], others: list[dict[str, Any]]
