@@ -123,19 +123,11 @@ int ps_offset_in(const ps_current_place *place, const void *frame, const void *c
     uintptr_t start = (uintptr_t)code + layout.header, units = of_code[2]; /* its size, as of all that vary in it */
     bool is_of = place->frame && place->code == (uintptr_t)code && of_frame[layout.in_object] == place->frame;
     bool is_inside = place->instruction >= start && place->instruction - start < 2 * units;
-    return is_of && is_inside ? (int)(place->instruction - start) : -1;
+    return atomic_load(&layout.is_known) && is_of && is_inside ? (int)(place->instruction - start) : -1;
 }
 
-bool ps_frames_agree(const ps_python_functions *python)
+void ps_check_frame(const void *frame, const void *code, int last)
 {
     ps_current_place place;
-    object frame = ps_read_place(&place) ? python->innermost(python->thread()) : NULL;
-    object code = frame ? python->code(frame) : NULL;
-    bool is_right = code && ps_offset_in(&place, frame, code) == python->last(frame);
-    if (code)
-        python->drop(code);
-    if (frame)
-        python->drop(frame);
-    atomic_store(&layout.is_known, is_right);
-    return is_right;
+    atomic_store(&layout.is_known, ps_read_place(&place) && ps_offset_in(&place, frame, code) == last);
 }

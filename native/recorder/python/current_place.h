@@ -17,10 +17,12 @@ void ps_learn_frames(const ps_python_functions *python);
 /* What that thread is at now; false where that is not to be known. Needs no lock. */
 bool ps_read_place(ps_current_place *place);
 
-/* The offset of the instruction in the code of a frame, if that is the frame of the place; -1 if it is not. */
+/* The offset of the instruction in the code of a frame, if that is the frame of the place; -1 if it is not, and once the
+ * places are wrong. */
 int ps_offset_in(const ps_current_place *place, const void *frame, const void *code);
 
-/* Whether that thread, which calls, is where Python says; no place is told any more where it is not. */
-bool ps_frames_agree(const ps_python_functions *python);
+/* Whether places are right is seen by that thread itself, which calls with its innermost frame and what Python tells of
+ * it. None is told any more once they are not. */
+void ps_check_frame(const void *frame, const void *code, int last);
 
 #endif

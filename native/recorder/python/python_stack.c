@@ -89,6 +89,8 @@ static void drop_frames(uint32_t first)
 static void note_frame(object frame, uint32_t first, const ps_current_place *place)
 {
     ps_code_place one = {.code = python.code(frame), .last = last_of(frame)};
+    if (place && noted.frames_used == first)
+        ps_check_frame(frame, one.code, one.last);
     int last = place ? ps_offset_in(place, frame, one.code) : -1;
     if (last >= 0) {
         drop_frames(first);
@@ -128,7 +130,7 @@ static void note_stack(uint64_t asked_ns, const char *call, bool is_asked)
         .at_ns = ps_now(), .due_ns = atomic_load(&watch.due_ns), .asked_ns = asked_ns, .first = first};
     memcpy(note->call, call, strnlen(call, CALL_BYTES - 1));
     bool is_held = watch.may_collect && python.collector_off();
-    note_frames(is_asked && watch.asked_at.frame && ps_frames_agree(&python) ? &watch.asked_at : NULL);
+    note_frames(is_asked && watch.asked_at.frame ? &watch.asked_at : NULL);
     if (is_held)
         python.collector_on();
     if (python.error()) {

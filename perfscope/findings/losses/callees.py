@@ -28,15 +28,15 @@ class Callee:
 
     `shares` are by rank: of the time that the rank spends in that function of the program, outside
     communication, what all of the call takes, and not only what is lost; `seconds` are the call's,
-    and `lost_s` those that are lost in it, the mean of these ranks. `is_compiled`: nearly all that
-    is lost is in one function that the library has in C.
+    and `lost_s` those that are lost in it, the mean of these ranks. `goes_through_all`: nearly
+    all that is lost is in a function of C that is given all items at once.
     """
 
     name: str
     shares: Mapping[int, float]
     seconds: Mapping[int, float]
     lost_s: float
-    is_compiled: bool = False
+    goes_through_all: bool = False
 
     @property
     def mean_s(self) -> float:
@@ -80,7 +80,7 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
         },
         {rank: float(ns[is_call].sum()) * NS for rank, ns in spent.items()},
         float(lost[is_call & is_lost].sum()) * NS / len(spent),
-        _is_compiled(trace, lost * (is_call & is_lost)),
+        _goes_through_all(trace, lost * (is_call & is_lost)),
     )
 
 
@@ -94,20 +94,24 @@ def is_needed(results: Results, entry: Entry) -> bool:
     As `collections.Counter.update` counts words: no loop is there to be made compiled code, and
     nothing shows that the program needs less of it.
     """
-    callee = None
-    if entry.cause.activity is Activity.INTERPRETER:
-        callee = callee_of(results, entry)
-    return callee is not None and callee.is_compiled
+    may_be = entry.cause.activity is Activity.INTERPRETER
+    if not may_be or not any(_is_whole(one) for one in results.trace.frames):
+        return False
+    callee = callee_of(results, entry)
+    return callee is not None and callee.goes_through_all
 
 
-def _is_compiled(trace: Trace, spent: Floats) -> bool:
+def _goes_through_all(trace: Trace, spent: Floats) -> bool:
     """Whether nearly all that stacks spend is in a function of C that goes through all items.
 
     Other C code tells nothing: it may be called for each item by a loop of Python.
     """
-    ends = [trace.frames[stack[-1]] if stack else None for stack in trace.stacks]
-    is_whole = [one is not None and one.file == BUILT_IN and one.function in WHOLE for one in ends]
-    return bool(spent[np.array(is_whole, bool)].sum() >= ALONE * spent.sum() > 0)
+    ends = [bool(stack) and _is_whole(trace.frames[stack[-1]]) for stack in trace.stacks]
+    return bool(spent[np.array(ends, bool)].sum() >= ALONE * spent.sum() > 0)
+
+
+def _is_whole(frame: Frame) -> bool:
+    return frame.file == BUILT_IN and frame.function in WHOLE
 
 
 def without_calls(entry: Entry, callee: Callee) -> list[Edit]:
