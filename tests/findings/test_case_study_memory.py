@@ -46,6 +46,8 @@ def write(directory: Path, *, ranks: int, cured: bool = False, set_up_s: float =
             calls = round(at_s / RUN_S * CALLS)
             kept = resident(at_s, cured=cured) - START_BYTES
             process.phase(PhaseKind.PREDICT, at_s, at_s + CALL_S, name=name)
+            if cured:  # a run of which nearly nothing is known is not said to have nothing to fix
+                process.phase(PhaseKind.TRAIN, at_s + CALL_S, at_s + EVERY_S, name="train")
             process.sample(
                 SampleKind.CALLS,
                 at_s + 0.09,
