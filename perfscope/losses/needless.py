@@ -2,15 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 
 from perfscope.judging import MOST_LOST
 from perfscope.losses.cause import LossCause
 from perfscope.metrics.host.hot_lines import HotLine, LineSamples, hot_lines, repeated
-from perfscope.metrics.host.slow_operands import slow_part
+from perfscope.metrics.host.looks import looks_of
+from perfscope.metrics.host.slow_operands import PARTS, part_of, slowed
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import LossKind
-from perfscope.trace.operands import worked_on
 
 Seconds = defaultdict[int, defaultdict[LossCause, float]]
 """By the number of a rank the seconds that causes took."""
@@ -21,7 +20,7 @@ def needless_s(results: Results) -> Seconds:
 
     What repeats itself counts as that, on whatever operands it works.
     """
-    told = [worked_on(rank.metadata) for rank in results.trace.ranks]
+    told = looks_of(results.trace.ranks)
     found: Seconds = defaultdict(lambda: defaultdict(float))
     if not any(told):
         return found
@@ -29,21 +28,22 @@ def needless_s(results: Results) -> Seconds:
     samples = LineSamples(results)
     lines = hot_lines(results, told, samples)
     again = repeated(results, told, lines, samples)
-    for cause, line in _causes(lines, [one for own in again.values() for one in own]):
+    repeats = [one for own in again.values() for one in own]
+    for cause, line in _causes(lines, repeats, samples):
         ran = 1.0 - min(queued.get(line.rank.number, 0.0), MOST_LOST)
         found[line.rank.number][cause] += ran * line.seconds
     return found
 
 
 def _causes(
-    lines: tuple[HotLine, ...], again: list[HotLine]
+    lines: tuple[HotLine, ...], again: list[HotLine], samples: LineSamples
 ) -> Iterator[tuple[LossCause, HotLine]]:
     """What is needless of lines, with the seconds of that."""
     sites = {(line.rank.number, id(line.site)) for line in again}
     for line in again:
         yield LossCause(LossKind.REPEATED_WORK, function=line.function), line
     for line in lines:
-        part = slow_part(line)
+        part = max(part_of(line, cause) for cause in PARTS)
         if part > 0.0 and (line.rank.number, id(line.site)) not in sites:
-            slow = replace(line, seconds=part * line.seconds)
+            slow = slowed(line, part, samples)
             yield LossCause(LossKind.SLOW_OPERANDS, function=line.function), slow

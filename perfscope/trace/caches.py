@@ -6,6 +6,7 @@ from typing import Any
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.model import Frame
+from perfscope.trace.operands import frame_of
 
 MOST_CACHES = 64
 
@@ -44,7 +45,7 @@ def _caches(rows: Sequence[Any]) -> Iterator[Cache]:
     for row in rows:
         if not isinstance(row, Mapping):
             continue
-        place = str(row.get("place", "")).split("\x1f")
+        frame = frame_of(row.get("place"))
         counts = [whole(row.get(name)) for name in ("hits", "misses", "most", "size")]
-        if len(place) == 3 and place[2].isdigit() and counts[2]:
-            yield Cache(Frame(place[0], place[1], int(place[2][:9])), *counts)
+        if frame is not None and counts[2]:
+            yield Cache(frame, *counts)

@@ -7,7 +7,7 @@ from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.model import Frame
-from perfscope.trace.operands import LONGEST_NAME
+from perfscope.trace.operands import LONGEST_NAME, frame_of
 
 MOST_CARRIED = 64
 
@@ -48,11 +48,11 @@ def _carried(rows: Sequence[Any]) -> Iterator[Carried]:
     for row in rows:
         if not isinstance(row, Mapping):
             continue
-        place, values = str(row.get("place", "")).split("\x1f"), row.get("values")
-        if len(place) != 3 or not place[2].isdigit() or not isinstance(values, list):
+        frame, values = frame_of(row.get("place")), row.get("values")
+        if frame is None or not isinstance(values, list):
             continue
         yield Carried(
-            Frame(place[0], place[1], int(place[2][:9])),
+            frame,
             str(row.get("name", ""))[:LONGEST_NAME],
             row.get("is_innermost") is True,
             row.get("is_read") is True,

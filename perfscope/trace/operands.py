@@ -66,6 +66,12 @@ class Operand:
     is_number: bool = False  # of NumPy, and no array
     is_term: bool = False  # of a sum or difference, which needs values that are zero as well
     is_computed: bool = False  # by an operator, into a variable of the same function
+    alike: int = 0  # looks in its function that saw its type and layout; 0 where only these count
+
+    @property
+    def kind_looks(self) -> int:
+        """Looks that tell its type and layout, which are no matter of what it holds."""
+        return max(self.looks, self.alike)
 
     @property
     def value_bytes(self) -> int:
@@ -96,6 +102,8 @@ class WorkedOn:
     returns: int = 0  # how often earlier contents were back after others
     result_returns: int = 0  # the same of its results
     met: tuple[str, ...] = ()  # the names of the two that an operator takes
+    seen_on: tuple[int, ...] = ()  # ranks that looked, where these are not just the rank itself
+    callers: tuple[tuple[Frame, int], ...] = ()  # the program's own, and in how many looks
 
 
 def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
@@ -118,13 +126,12 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
     for site in sites:
         if not isinstance(site, Mapping):
             continue
-        place = str(site.get("place", "")).split("\x1f")
-        operands = site.get("operands")
-        if len(place) != 3 or not place[2].isdigit() or not isinstance(operands, Sequence):
+        frame, operands = frame_of(site.get("place")), site.get("operands")
+        if frame is None or not isinstance(operands, Sequence):
             continue
         computed = _names(site.get("computed"), _MOST_COMPUTED)
         yield WorkedOn(
-            frame=Frame(place[0], place[1], int(place[2][:9])),
+            frame=frame,
             is_innermost=site.get("is_innermost") is True,
             visits=_count(site, "visits") or _count(site, "looks"),
             line_visits=_count(site, "line_visits"),
@@ -149,7 +156,24 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             returns=_count(site, "contents_back"),
             result_returns=_count(site, "results_back"),
             met=_names(site.get("met"), 2),
+            callers=tuple(_callers(site.get("callers"))),
         )
+
+
+def frame_of(told: Any) -> Frame | None:
+    """The place that the agent tells as a text; None where it is none."""
+    place = str(told).split("\x1f")
+    is_place = len(place) == 3 and place[2].isascii() and place[2].isdigit()
+    return Frame(place[0], place[1], int(place[2][:9])) if is_place else None
+
+
+def _callers(told: Any) -> Iterator[tuple[Frame, int]]:
+    """Places that call, and how often each was seen."""
+    for row in told if isinstance(told, list) else ():
+        if isinstance(row, list) and len(row) == 2:
+            frame = frame_of(row[0])
+            if frame is not None:
+                yield frame, whole(row[1])
 
 
 def _names(told: Any, most: int) -> tuple[str, ...]:

@@ -189,6 +189,26 @@ def test_values_that_are_only_written_over_are_not_counted(job: Callable[..., Jo
     assert found[0]["elements"] == [500000, 500000]
 
 
+VIEWED = """
+def across(values):
+    return np.cumsum(values, axis=0)
+def passes(values):
+    return across(values.T)
+repeat(passes, np.ones((2000, 500)))
+while not any(looks for looks, _ in looks_at(across)):
+    passes(np.ones((2000, 500)))
+"""
+
+
+def test_who_calls_an_instruction_is_told(job: Callable[..., Job]) -> None:
+    sites = run_and_tell(job, VIEWED)["sites"]
+    (inner,) = [one for one in sites if one["place"].startswith("across\x1f")]
+    (outer,) = [one for one in sites if one["place"].startswith("passes\x1f")]
+    assert inner["callers"] == [[outer["place"], inner["looks"]]]
+    assert [one["layout"] for one in inner["operands"]] == ["columns"]
+    assert [one["layout"] for one in outer["operands"]] == ["rows"]
+
+
 def test_layout_and_shape(job: Callable[..., Job]) -> None:
     found = seen(run_and_tell(job, ACROSS), "across", "values")
     assert (found[0]["layout"], found[0]["shape"]) == ("strided", [1000, 500])

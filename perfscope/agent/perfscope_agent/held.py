@@ -12,7 +12,7 @@ from .operand_arrays import Array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, List, Optional, Tuple
+    from typing import Callable, Iterator, List, Optional, Tuple
 
     _Told = Optional[List[Any]]
     _Readers = Tuple[Callable[..., Any], ...]
@@ -106,3 +106,12 @@ def _keeps_all(kind: type) -> bool:
     """Whether objects of a type keep all they have in a dictionary: nothing of C's own."""
     pointers = sum([at(kind) > 0 for at in (_dict_at, _weak_at)])
     return bool(_size_of(kind) - _POINTER * pointers == _BARE)
+
+
+def flat(answers: list[Any]) -> Iterator[Any]:
+    """The answers that hold something, and after each what a list of it holds."""
+    for answer in answers:
+        if answer:
+            yield answer
+            if answer[2] is list or answer[2] is tuple:  # `in` would ask a metaclass
+                yield from flat(answer[3])

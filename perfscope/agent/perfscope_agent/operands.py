@@ -14,7 +14,7 @@ import time
 from . import accesses, bytecode, callees, files, held, notes, operand_arrays, own_threads, recorder
 from .carried import Carried
 from .contents import Contents
-from .kinds import Any, CodeType, Iterator
+from .kinds import Any, CodeType
 from .operand_arrays import Array, getters, tensor_place
 from .pace import Budget
 from .places import Places, line_of, line_ranges
@@ -116,6 +116,7 @@ class _Site:
         self.first_ns, self.last_ns, self.is_innermost = 0, 0, True
         self.contents, self.results = Contents(), Contents()
         self.operands: dict[str, _Operand] = {}
+        self.callers: dict[_Site, int] = {}
 
     def see(self, seen: list[tuple[str, Array, int, dict[str, float]]], whole: int) -> None:
         """Takes note of what it works on; `whole`: a digest of all, 0 where not known."""
@@ -134,15 +135,20 @@ class _Site:
         self.result_looks += bool(digest)
         self.results.see(digest)
 
+    def place(self, places: Places) -> str:
+        """Its function, file and line."""
+        return recorder.place_text(*places.where(self.code, self.last))
+
     def told(self, places: Places, line_visits: dict[_Line, int]) -> dict[str, Any]:
         """All of it, for the metadata; `line_visits`: of each line, how often it was met."""
-        function, file, line = places.where(self.code, self.last)
         operands = list(self.operands.items())  # of now: a look may go on
+        callers = sorted(self.callers.items(), key=lambda one: -one[1])
         return {
-            "place": recorder.place_text(function, file, line),
+            "place": self.place(places),
+            "callers": [[one.place(places), looks] for one, looks in callers[:_MOST_OWN]],
             "is_innermost": self.is_innermost,
             "visits": self.visits,
-            "line_visits": line_visits[id(self.code), line],
+            "line_visits": line_visits[id(self.code), line_of(self.code, self.last)],
             "looks": self.looks,
             "first_ns": self.first_ns,
             "last_ns": self.last_ns,
@@ -239,6 +245,8 @@ class Looker:
         for place, answers, read in seen:
             site = sites[place]
             self._note(site, answers, read)
+            for caller in sites[place + 1 : place + 2]:
+                site.callers[caller] = site.callers.get(caller, 0) + 1
             count = len(site.paths)
             for other, answer in zip(later[place], answers[count:]):
                 if answer and answer[1] in read:
@@ -258,7 +266,7 @@ class Looker:
     def _read_all(self, answers: list[Any]) -> dict[int, tuple[Array, int, dict[str, float]]]:
         """By its identity each array that was told of, with a digest and facts of its contents."""
         found: dict[int, tuple[Array, int, dict[str, float]]] = {}
-        for answer in _flat(answers):
+        for answer in held.flat(answers):
             if answer[1] in found:
                 continue
             array, whole = self._array(*answer[2:4]), None
@@ -295,7 +303,7 @@ class Looker:
     def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
         seen, parts = [], []
         for name, path, answer in zip(site.names, site.paths, answers):
-            arrays = [one for one in _flat([answer]) if one[1] in read]
+            arrays = [one for one in held.flat([answer]) if one[1] in read]
             if arrays:
                 array, digest, facts = read[arrays[0][1]]
                 is_item = arrays[0] is not answer
@@ -352,15 +360,6 @@ def is_known() -> bool:
 def _has(module: str, *names: str) -> bool:
     """Whether a module is loaded; a lazy one that is loading now has some of its names already."""
     return own_threads.is_there(module) and all(map(own_threads.contents(module).get, names))
-
-
-def _flat(answers: list[Any]) -> Iterator[Any]:
-    """The answers that hold something, and after each what a list of it holds."""
-    for answer in answers:
-        if answer:
-            yield answer
-            if answer[2] is list or answer[2] is tuple:  # `in` would ask a metaclass
-                yield from _flat(answer[3])
 
 
 def _of_line(code: CodeType, last: int) -> list[tuple[str, int]]:

@@ -22,11 +22,12 @@ from perfscope.losses.entry import LossAccount
 from perfscope.losses.savings import Savings
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.host.hot_lines import HotLine, LineSamples, hot_lines
+from perfscope.metrics.host.looks import looks_of
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.operands import WorkedOn, worked_on
+from perfscope.trace.operands import WorkedOn
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Facts:
     @cached_property
     def worked_on(self) -> tuple[tuple[WorkedOn, ...], ...]:
         """What each rank's lines were seen to work on, in the order of the ranks."""
-        return tuple(worked_on(rank.metadata) for rank in self.results.trace.ranks)
+        return looks_of(self.results.trace.ranks)
 
     @cached_property
     def line_samples(self) -> LineSamples:

@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import bound_s, saved
+from perfscope.findings.core.wording import ranks
 from perfscope.judging import MAIN
-from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
+from perfscope.metrics.host.hot_lines import HotLine
+from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn, worked_on
@@ -31,8 +33,16 @@ def grown_operand(told: Iterable[Iterable[WorkedOn]], frame: Frame | None) -> Op
 
 
 def ranks_of(lines: Iterable[HotLine]) -> tuple[int, ...]:
-    """The numbers of the ranks that some lines are of."""
-    return tuple(sorted({line.rank.number for line in lines}))
+    """The numbers of the ranks that spend time in some lines."""
+    return tuple(sorted({line.rank.number for line in lines if line.seconds > 0}))
+
+
+def seen_on(lines: Sequence[HotLine]) -> tuple[Evidence, ...]:
+    """Which ranks looked at some lines, where others that spend time in them did not."""
+    looked = {rank for line in lines for rank in line.site.seen_on or (line.rank.number,)}
+    if looked.issuperset(ranks_of(lines)):
+        return ()
+    return (Evidence("Looked at on, others spend time in the same lines", ranks(sorted(looked))),)
 
 
 def frames_of(lines: Iterable[HotLine]) -> tuple[Frame, ...]:

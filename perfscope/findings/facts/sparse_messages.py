@@ -11,7 +11,8 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import classes
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.judging import MAIN, NEGLIGIBLE
-from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, NOT_COMPUTING
+from perfscope.metrics.host.hot_lines import NOT_COMPUTING
+from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.replay.model import Edit
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame

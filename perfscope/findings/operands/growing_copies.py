@@ -10,6 +10,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
@@ -85,14 +86,34 @@ def judge(run: Facts) -> Outcome:
 
 
 def _copied(run: Facts) -> Sequence[Sequence[_Copied]]:
-    """By line, the ranks that copy there what grows."""
+    """By line, the ranks that copy there what grows.
+
+    A rank that was looked at too seldom to tell does in a line what another one was seen to do.
+    """
+    ranks = run.results.trace.ranks
+    told = {rank.number: {one.frame: one for one in carried(rank.metadata)} for rank in ranks}
+    growing = {
+        one.frame: one for own in told.values() for one in own.values() if _is_growing_copy(one)
+    }
     found: defaultdict[Frame, list[_Copied]] = defaultdict(list)
-    for rank in run.results.trace.ranks:
-        own = {one.frame: one for one in carried(rank.metadata) if one.grows and one.is_innermost}
-        for frame, seen in own.items():
-            inside_s = run.line_samples.seconds(rank, [frame])
-            found[frame].append(_Copied(rank, seen, inside_s, _before_s(run.results, rank, frame)))
+    for rank in ranks:
+        for frame, elsewhere in growing.items():
+            seen = told[rank.number].get(frame)
+            if seen is None or seen.looks <= FEWEST_SAMPLES:
+                seen = elsewhere
+            one = _Copied(
+                rank,
+                seen,
+                run.line_samples.seconds(rank, [frame]),
+                _before_s(run.results, rank, frame),
+            )
+            if _is_growing_copy(seen) and one.seconds + one.before_s > 0:
+                found[frame].append(one)
     return list(found.values())
+
+
+def _is_growing_copy(seen: Carried) -> bool:
+    return seen.grows and seen.is_innermost
 
 
 def _before_s(results: Results, rank: Rank, frame: Frame) -> float:

@@ -7,9 +7,10 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.hot_operands import has_operands, ranks_of, shape_of
+from perfscope.findings.facts.hot_operands import has_operands, ranks_of, seen_on, shape_of
 from perfscope.judging import MAIN, MAJOR
 from perfscope.metrics.host.hot_lines import HotLine
+from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.trace.operands import ROWS_READ, Operand
 from perfscope.units import format_seconds, format_share
@@ -48,7 +49,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(one for one, _ in padded),
         where=(line.site.frame,),
-        evidence=_evidence(operand),
+        evidence=(*_evidence(operand), *seen_on([one for one, _ in padded])),
         actions=(
             (
                 "Pad each batch to its own longest sequence and not to one fixed length (a "
@@ -70,7 +71,8 @@ def _counted(spent_s: float, part: float) -> str:
 def _is_padded(operand: Operand) -> bool:
     """Whether most of the padding is that of all rows: it does not come from different lengths."""
     shared = operand.share("padding_of_longest")
-    return shared >= MAJOR and shared > MAIN * operand.share("padding")
+    is_seen = operand.looks >= FEWEST_LOOKS
+    return is_seen and shared >= MAJOR and shared > MAIN * operand.share("padding")
 
 
 def _spent_s(run: Facts, line: HotLine) -> float:

@@ -12,6 +12,7 @@ from perfscope.findings.facts.hot_operands import (
     has_operands,
     ranks_of,
     saved_at_most,
+    seen_on,
     shape_of,
 )
 from perfscope.judging import FEWEST_SAMPLES, MAIN
@@ -49,7 +50,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(worst),
         where=places,
-        evidence=_evidence(run, worst),
+        evidence=(*_evidence(run, worst), *seen_on(worst)),
         actions=(_action(worst),),
     )
 

@@ -9,10 +9,12 @@ from perfscope.findings.facts.hot_operands import (
     frames_of,
     has_operands,
     ranks_of,
+    seen_on,
     shape_of,
 )
 from perfscope.judging import MAIN
-from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
+from perfscope.metrics.host.hot_lines import HotLine
+from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.schema.enums import Confidence
 from perfscope.trace.operands import MANY_CONTENTS, NEAR_CACHE_BYTES, Operand
 
@@ -44,7 +46,7 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.LOW,
         ranks=ranks_of(lines),
         where=frames_of([line, *lines]),
-        evidence=tuple(_evidence(line, operand)),
+        evidence=(*_evidence(line, operand), *seen_on(lines)),
         actions=(
             (
                 f"Collect what {wording.called(line.site.frame)} gets one by one, and make one "

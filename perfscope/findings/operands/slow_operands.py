@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
@@ -14,6 +13,7 @@ from perfscope.findings.facts.hot_operands import (
     has_operands,
     ranks_of,
     saved_at_most,
+    seen_on,
     shape_of,
     spent_by_rank,
 )
@@ -21,6 +21,7 @@ from perfscope.metrics.host import slow_operands
 from perfscope.metrics.host.hot_lines import HotLine, looked_at_share
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
+from perfscope.trace.model import Frame
 from perfscope.trace.operands import SUBNORMAL_TIMES, Operand
 from perfscope.units import capitalized, format_share
 
@@ -84,7 +85,7 @@ CAUSES = (
     ),
     Cause(
         slow_operands.across,
-        "reads across the memory layout of `{0}`",
+        "works across the memory layout of `{0}`",
         "Neighboring values lie a cache line or more apart: each value fetches a whole line",
         "Store the array in the order in which it is read (`np.ascontiguousarray(x.T)` once), or "
         "compute all its columns at once.",
@@ -109,11 +110,8 @@ def judge(run: Facts) -> Outcome:
     found: defaultdict[int, list[HotLine]] = defaultdict(list)
     for line in run.hot_lines:
         for number, cause in enumerate(CAUSES):
-            part = max(map(cause.part, line.site.operands), default=0.0)
-            if line.site.is_innermost and part > 0.0:
-                direct = run.line_samples.direct_share(line.rank, line.site.frame)
-                slow = replace(line, seconds=line.seconds * part * direct)
-                found[number].append(slow)
+            if part := slow_operands.part_of(line, cause.part):
+                found[number].append(slow_operands.slowed(line, part, run.line_samples))
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
     if worst is None:
         share = format_share(looked_at_share(results, run.hot_lines))
@@ -128,6 +126,7 @@ def judge(run: Facts) -> Outcome:
         return passed("Lines with operands that CPUs handle slowly take little of the run.")
     operand = max(lines[0].site.operands, key=cause.part)
     places = frames_of(lines)
+    made_in = _made_in(run, lines[0]) if operand.layout == "strided" else ()
     change = cause.of_torch if cause.of_torch and is_of_torch(results) else cause.action
     return Finding(
         status=status,
@@ -140,10 +139,32 @@ def judge(run: Facts) -> Outcome:
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(lines),
-        where=places,
-        evidence=_evidence(lines[0], operand),
-        actions=(change.format(operand.name),),
+        where=(*places, *made_in),
+        evidence=(*_evidence(lines[0], operand), *seen_on(lines)),
+        actions=(change.format(operand.name), *map(_there, made_in)),
         overlaps=("repeated_work", "growing_steps"),
+    )
+
+
+def _made_in(run: Facts, line: HotLine) -> tuple[Frame, ...]:
+    """The nearest caller whose own arrays lie in rows: what it passes is made there."""
+    sites, frame = run.worked_on[run.results.trace.ranks.index(line.rank)], line.site.frame
+    met = {frame}
+    while callers := [one for site in sites if site.frame == frame for one in site.callers]:
+        frame = max(callers, key=lambda one: one[1])[0]
+        arrays = [one for site in sites if site.frame == frame for one in site.operands]
+        if frame in met or not arrays:
+            return ()
+        if all(one.layout == "rows" for one in arrays):
+            return (frame,)
+        met.add(frame)
+    return ()
+
+
+def _there(caller: Frame) -> str:
+    return (
+        f"The view is made for the call in {wording.place(caller)}, whose own arrays lie in rows: "
+        "copy it once there."
     )
 
 

@@ -10,6 +10,7 @@ from perfscope.arrays import Bools
 from perfscope.attribution.stack_rules import NATIVE_FILES
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.interpreter_lock import RESTING
+from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
@@ -18,8 +19,6 @@ from perfscope.trace.operands import MANY_CONTENTS, Operand, WorkedOn
 from perfscope.units import NS
 
 NOT_COMPUTING = RESTING.union((Activity.IMPORTING, Activity.COMPILING, Activity.COMMUNICATION))
-
-FEWEST_LOOKS = FEWEST_SAMPLES
 
 ARRAY_LIBRARIES = "numpy", "torch"
 """Packages whose arrays the agent looks at."""
@@ -116,7 +115,7 @@ def hot_lines(
             spent[row.rank, row.where] += row.ns
     found = []
     for rank, own in zip(results.trace.ranks, told, strict=True):
-        sites = [one for one in own if one.looks >= FEWEST_LOOKS]
+        sites = [one for one in own if is_known(one)]
         visits, all_visits = Counter[Frame](), Counter[Frame]()
         for site in sites:
             visits[site.frame] += site.visits
@@ -131,6 +130,12 @@ def hot_lines(
             part = site.visits / max(all_visits[site.frame], site.line_visits)
             found.append(HotLine(rank, site, seconds, part, whole_s * part))
     return tuple(sorted(found, key=lambda one: -one.seconds))
+
+
+def is_known(site: WorkedOn) -> bool:
+    """Whether looks tell what an instruction takes, of which kinds at least."""
+    kinds = max((one.kind_looks for one in site.operands), default=0)
+    return max(site.looks, kinds) >= FEWEST_LOOKS
 
 
 def repeated(
@@ -189,7 +194,7 @@ def comes_again(line: HotLine) -> bool:
     times.
     """
     site = line.site
-    if not site.is_innermost or site.whole_looks != site.looks:
+    if not site.is_innermost or not FEWEST_LOOKS <= site.whole_looks == site.looks:
         return False
     if site.contents == 1:
         return site.result_looks < FEWEST_SAMPLES or site.results == 1

@@ -1,8 +1,11 @@
 """Which part of the time an operand costs by its values, type or layout, at most."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
-from perfscope.metrics.host.hot_lines import FEWEST_LOOKS, HotLine
+from perfscope.metrics.host.hot_lines import HotLine, LineSamples
+from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.trace.operands import (
     CACHE_LINE_BYTES,
     LEAST_TIMES,
@@ -18,7 +21,7 @@ def subnormal(operand: Operand) -> float:
 
     Nothing on a CPU that was timed to handle these as fast as others.
     """
-    if operand.subnormal_times < LEAST_TIMES:
+    if operand.subnormal_times < LEAST_TIMES or operand.looks < FEWEST_LOOKS:
         return 0.0
     lanes = max(1, VECTOR_BYTES // operand.value_bytes)
     vectors = 1.0 - (1.0 - operand.share("subnormal")) ** lanes
@@ -27,9 +30,14 @@ def subnormal(operand: Operand) -> float:
 
 
 def across(operand: Operand) -> float:
-    """Whether each value lies in a cache line of its own, and these in no near cache together."""
+    """What values take that lie in a cache line each, and these in no near cache together.
+
+    In one piece a line holds several of them.
+    """
     is_apart = operand.layout == "strided" and operand.stride_bytes >= CACHE_LINE_BYTES
-    return float(is_apart and operand.elements * CACHE_LINE_BYTES > NEAR_CACHE_BYTES)
+    if not is_apart or operand.elements * CACHE_LINE_BYTES <= NEAR_CACHE_BYTES:
+        return 0.0
+    return max(0.0, 1.0 - operand.value_bytes / CACHE_LINE_BYTES)
 
 
 def picked_across(operand: Operand) -> float:
@@ -58,7 +66,7 @@ def of_zeros(operand: Operand) -> float:
     is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
     is_anew = operand.is_computed and operand.contents > 1
     is_taken = operand.dtype.startswith("float") and not operand.is_term and not is_anew
-    if not is_table or not is_large or not is_taken:
+    if not is_table or not is_large or not is_taken or operand.looks < FEWEST_LOOKS:
         return 0.0
     return max(0.0, 1.0 - SPARSE_TIMES * (1.0 - operand.share("zero")))
 
@@ -81,8 +89,16 @@ def of_objects(operand: Operand) -> float:
 PARTS = (subnormal, turned, of_odd_precision, of_objects, of_zeros, across, picked_across)
 
 
-def slow_part(line: HotLine) -> float:
-    """The part of a line's time that its operands cost, by the costliest of these causes."""
+def part_of(line: HotLine, cause: Callable[[Operand], float]) -> float:
+    """The part of a line's time that its operands cost at most by one of these causes."""
     if not line.site.is_innermost:
         return 0.0
-    return max((part(one) for part in PARTS for one in line.site.operands), default=0.0)
+    known = (one for one in line.site.operands if one.kind_looks >= FEWEST_LOOKS)
+    return max(map(cause, known), default=0.0)
+
+
+def slowed(line: HotLine, part: float, samples: LineSamples) -> HotLine:
+    """The line with the seconds of such a part: of what else it calls, operands tell nothing."""
+    return replace(
+        line, seconds=line.seconds * part * samples.direct_share(line.rank, line.site.frame)
+    )

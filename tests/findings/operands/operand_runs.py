@@ -1,6 +1,6 @@
 """Runs of which is known what a line that takes half of each step works on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfscope.findings.core.finding import Finding
@@ -37,15 +37,18 @@ def judged(
     is_one_call: bool = False,
     versions: Mapping[str, str] = NO_VERSIONS,
     timed: Mapping[str, Any] = NO_VERSIONS,
+    others: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
-    Samples come at the begin and in the middle of each step.
+    Samples come at the begin and in the middle of each step. `others` is what rank 0 looked at,
+    where that is not what rank 1 did.
     """
     builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
-        told = {"looks": 10, "cpu_ns": 1, "sites": list(sites), **timed}
+        own = sites if others is None or number else others
+        told = {"looks": 10, "cpu_ns": 1, "sites": list(own), **timed}
         rank.set(metadata={"operands": told, "versions": versions})
         for step in range(STEPS):
             begin = 1.0 + 0.2 * step
@@ -58,13 +61,8 @@ def judged(
     return {name: found[name] for name in IDS if name in found}
 
 
-def faults(
-    *sites: dict[str, Any],
-    is_one_call: bool = False,
-    versions: Mapping[str, str] = NO_VERSIONS,
-    timed: Mapping[str, Any] = NO_VERSIONS,
-) -> dict[str, Finding]:
-    """The findings that tell of a fault."""
-    found = judged(*sites, is_one_call=is_one_call, versions=versions, timed=timed)
+def faults(*sites: dict[str, Any], **changes: Any) -> dict[str, Finding]:
+    """The findings that tell of a fault; of such a run."""
+    found = judged(*sites, **changes)
     assert set(found) == set(IDS)
     return {name: one for name, one in found.items() if one.status.is_fault}

@@ -25,13 +25,19 @@ def seen(**changes: Any) -> dict[str, Any]:
     return {**usual, **state, "grew": 9, "shrank": 0, "since": 0, **changes}
 
 
-def judged(carried: dict[str, Any], *, before_s: float = 0.0) -> Finding:
-    """Two ranks whose steps of 0.2 s are half in the hot line, after so long in it before."""
+def judged(
+    carried: dict[str, Any], *, before_s: float = 0.0, others: list[dict[str, Any]] | None = None
+) -> Finding:
+    """Two ranks whose steps of 0.2 s are half in the hot line, after so long in it before.
+
+    `others` is what rank 0 tells, where that is not what rank 1 does.
+    """
     begin_s = 1.0 + before_s
     builder = TraceBuilder(2, end_s=begin_s + 2.0 + 0.2 * STEPS)
     for number in range(2):
         rank = builder.rank(number).init(begin_s).finalize(begin_s + 0.2 * STEPS)
-        rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "carried": [carried]}})
+        own = [carried] if others is None or number else others
+        rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "carried": own}})
         for tick in range(int(before_s / 0.1)):
             rank.stack(1.0 + 0.1 * tick, (MAIN, HOT, LIBRARY))
         for step in range(STEPS):
@@ -53,6 +59,15 @@ def test_the_time_of_the_line_is_what_is_saved_at_most() -> None:
     assert "once behind the loop" in found.actions[0]
     assert (found.where[0].file, found.where[0].line) == (FILE, 20)
     assert "room" in judged(seen(is_read=True)).actions[0]
+
+
+def test_what_one_rank_was_seen_to_copy_others_copy_in_the_same_line() -> None:
+    """Half of the run is spent there on both: no rank has to wait for the other one."""
+    for others in ([], [seen(looks=2, grew=1)]):
+        found = judged(seen(), others=others)
+        assert found.ranks == (0, 1)
+        assert found.gain_s == pytest.approx(0.1 * STEPS, rel=0.02)
+    assert judged(seen(), others=[seen(grew=0)]).status is Status.PASS
 
 
 @pytest.mark.parametrize(
