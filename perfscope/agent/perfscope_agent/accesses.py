@@ -89,16 +89,10 @@ def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]
     """The instructions that made the value at one height of the stack, from 1 on."""
     if any(one[0].startswith(_MOVES) for one in found):
         return []
-    single: list[tuple[str, int, int]] = []
-    for one in found:
-        if one[0] == "LOAD_FAST_LOAD_FAST":
-            single += [("LOAD_FAST", one[1] >> 4, one[2] - 1), ("LOAD_FAST", one[1] & 15, one[2])]
-        else:
-            single.append(one)
-    ends = [place for place, one in enumerate(single) if one[2] == level]
+    ends = [place for place, one in enumerate(found) if one[2] == level]
     end = ends[-1] + 1 if ends else 0
-    below = [place for place, one in enumerate(single[:end]) if one[2] == level - 1]
-    return [one[:2] for one in single[below[-1] + 1 if below else 0 : end]]
+    below = [place for place, one in enumerate(found[:end]) if one[2] == level - 1]
+    return [one[:2] for one in found[below[-1] + 1 if below else 0 : end]]
 
 
 def _variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:

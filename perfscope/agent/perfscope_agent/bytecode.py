@@ -16,7 +16,7 @@ from .kinds import CodeType
 _VERSION = sys.version_info[:2]
 _MOST_INSTRUCTIONS = 200
 _IN_GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME"}
-_IN_FRAME = {"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST"}
+_IN_FRAME = {"LOAD_FAST", "LOAD_FAST_CHECK"}
 _IN_CELLS = {"LOAD_DEREF", "LOAD_CLASSDEREF"}
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 _SILENT = {"PUSH_NULL", "NOP", "RESUME", "GET_ITER", "KW_NAMES", "PRECALL"}
@@ -88,7 +88,7 @@ def called(code: CodeType, last: int) -> Expression | None:
             iterated.is_iterated = True
         return iterated
     if name in _PROTOCOLS:
-        found = _uppermost(raw, last)
+        found = made_before(raw, last, 1)
         return None if found is None else _with_attribute(_expression(code, found), name)
     if name.startswith(_OPERATORS):
         found = made_before(raw, last, 1 if name.startswith("UNARY") else 2)
@@ -101,10 +101,7 @@ def called(code: CodeType, last: int) -> Expression | None:
     if found is not None:
         return _expression(code, _callee(found, above))
     places = branches.way_to(raw, last, above + own)
-    found = [
-        (_names[raw[place]], branches.argument(raw, place), height) for place, height in places
-    ]
-    callee = _callee(found, above)
+    callee = _callee(_single(raw, places), above)
     is_sure = branches.is_straight(raw, [place for place, _ in places[: len(callee) + 1]], last)
     return _expression(code, callee) if callee and is_sure else None
 
@@ -315,17 +312,25 @@ def made_before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]
     Heights are counted from the lowest of these values. None where the way there has branches.
     """
     makers = _makers(raw, last, values)
-    if makers is None:
+    if makers is not None:
+        return _single(raw, makers)
+    found = _single(raw, _makers(raw, last, values + 1) or [])
+    if [height for _, _, height in found[:2]] != [1, 2]:
         return None
-    return [(_names[raw[place]], branches.argument(raw, place), height) for place, height in makers]
+    # the upper of two variables that are loaded at once
+    return [(name, argument, height - 1) for name, argument, height in found[1:]]
 
 
-def _uppermost(raw: bytes, last: int) -> list[tuple[str, int, int]] | None:
-    """The instructions that put the value on top, which one may have put there with another."""
-    of_two = made_before(raw, last, 2)
-    if of_two and of_two[-1][0] == "LOAD_FAST_LOAD_FAST":
-        return [("LOAD_FAST", of_two[-1][1] & 15, 1)]
-    return made_before(raw, last, 1)
+def _single(raw: bytes, makers: list[tuple[int, int]]) -> list[tuple[str, int, int]]:
+    """What stands at some offsets; an instruction that loads two variables counts as two."""
+    found: list[tuple[str, int, int]] = []
+    for place, height in makers:
+        name, argument = _names[raw[place]], branches.argument(raw, place)
+        if name == "LOAD_FAST_LOAD_FAST":
+            found.append(("LOAD_FAST", argument >> 4, height - 1))
+            name, argument = "LOAD_FAST", argument & 15
+        found.append((name, argument, height))
+    return found
 
 
 def _makers(raw: bytes, last: int, values: int) -> list[tuple[int, int]] | None:
@@ -376,7 +381,7 @@ def _root(code: CodeType, name: str, argument: int) -> tuple[str, object]:
         shift = 1 if name == "LOAD_GLOBAL" and _VERSION >= (3, 11) else 0
         return GLOBAL, code.co_names[argument >> shift]
     if name in _IN_FRAME:
-        return LOCAL, argument >> 4 if name == "LOAD_FAST_LOAD_FAST" else argument
+        return LOCAL, argument
     if name in _IN_CELLS:
         return LOCAL, argument if _VERSION >= (3, 11) else code.co_nlocals + argument
     if name == "LOAD_CONST":
@@ -390,10 +395,6 @@ def _with_attribute(expression: Expression, name: str) -> Expression:
 
 def _operation(code: CodeType, found: list[tuple[str, int, int]]) -> Expression | None:
     """An operator: the roots of all values in it, as any of them may decide what is done."""
-    roots = []
-    for name, argument, _ in found:
-        if name in _IN_FRAME or name in _IN_GLOBALS or name in _IN_CELLS:
-            roots.append(_root(code, name, argument))
-            if name == "LOAD_FAST_LOAD_FAST":
-                roots.append((LOCAL, argument & 15))
+    variables = _IN_FRAME | _IN_GLOBALS | _IN_CELLS
+    roots = [_root(code, name, argument) for name, argument, _ in found if name in variables]
     return Expression(roots[0], (), tuple(roots)) if roots else None

@@ -249,10 +249,7 @@ def _parts(code: CodeType, place: int, count: int) -> list[list[tuple[str, int]]
     made: list[tuple[str, int, int]] = []
     swaps: list[int] = []
     for name, argument, height in bytecode.made_before(code.co_code, place, count) or ():
-        if name == "LOAD_FAST_LOAD_FAST":
-            made.append(("LOAD_FAST", argument >> 4, height - 1))
-            made.append(("LOAD_FAST", argument & 15, height))
-        elif name in _SWAPS:
+        if name in _SWAPS:
             swaps += _SWAPS[name] or (argument,)
         else:
             made.append((name, argument, height))
