@@ -1,10 +1,7 @@
 """Stacks are noted when a look is due, whoever holds the lock, and nothing is lost by it."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable
-
-import pytest
 
 from tests.agent.jobs import LOOKS, RANK_ZERO, Job, is_share
 
@@ -182,7 +179,6 @@ def test_ends_as_it_would_have(job: Callable[..., Job]) -> None:
     assert (done.exit_code, done.stderr) == (3, b"")
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="frames are kept otherwise there")
 def test_an_operator_is_seen_at_its_line_and_not_at_the_call_behind_it(
     job: Callable[..., Job],
 ) -> None:

@@ -81,3 +81,14 @@ bool ps_find_python(ps_python_functions *python, const void *none, bool has_one_
            (!may_collect ||
             (find(&python->collector_off, "PyGC_Disable") && find(&python->collector_on, "PyGC_Enable")));
 }
+
+int ps_last_of(const ps_python_functions *python, object frame)
+{
+    if (python->last)
+        return python->last(frame);
+    object value = python->item(frame, "f_lasti");
+    long last = value ? python->integer(value) : -1;
+    if (value)
+        python->drop(value);
+    return (int)last;
+}

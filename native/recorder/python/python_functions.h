@@ -26,6 +26,9 @@ typedef struct {
 /* Finds all of them in the Python that `none` belongs to; false where one is missing. */
 bool ps_find_python(ps_python_functions *python, const void *none, bool has_one_holder, bool may_collect);
 
+/* The offset of the instruction that a frame is at, as Python tells it; negative where it is at none. */
+int ps_last_of(const ps_python_functions *python, object frame);
+
 /* Puts what the process has under a name where nothing is yet, whichever library it is of; false where there is nothing. */
 bool ps_find_by_name(void *place, const char *name);
 

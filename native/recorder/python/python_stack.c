@@ -67,17 +67,6 @@ static struct {
     ps_code_place frames[MOST_KEPT_FRAMES];
 } noted;
 
-static int last_of(object frame)
-{
-    if (python.last)
-        return python.last(frame);
-    object value = python.item(frame, "f_lasti");
-    long last = value ? python.integer(value) : -1;
-    if (value)
-        python.drop(value);
-    return (int)last;
-}
-
 static void drop_frames(uint32_t first)
 {
     for (uint32_t at = first; at < noted.frames_used; at++)
@@ -88,7 +77,7 @@ static void drop_frames(uint32_t first)
 /* Notes a frame. What the frame of a place has called since then is not what it was at. */
 static void note_frame(object frame, uint32_t first, const ps_current_place *place)
 {
-    ps_code_place one = {.code = python.code(frame), .last = last_of(frame)};
+    ps_code_place one = {.code = python.code(frame), .last = ps_last_of(&python, frame)};
     if (place && noted.frames_used == first)
         ps_check_frame(frame, one.code, one.last);
     int last = place ? ps_offset_in(place, frame, one.code) : -1;
