@@ -63,6 +63,9 @@ uint32_t ps_stack_notes_wait(const uint64_t *due_ns, uint32_t count);
 void ps_stack_notes_stop(void);
 /* Whether any stack has been noted; after that, a late one is not. */
 int ps_stack_is_noted(void);
+/* In how many of a hundred looks of the main thread at itself Python was to call a function for it at calls (hook 0,
+ * a profiler) or at lines (hook 1, a debugger). */
+uint32_t ps_hooked(uint32_t hook);
 /* All that have been, as a new list. Of each: when, when it was due, in how many ns, the system call that it waited in
  * as the kernel tells it, code and instruction of each frame, innermost first, and since when it has surely been there:
  * when it was asked for it, or when it was noted. */

@@ -66,7 +66,10 @@ bool ps_find_python(ps_python_functions *python, const void *none, bool has_one_
 {
     if (!dlsym || dlsym(RTLD_DEFAULT, "_Py_NoneStruct") != none)
         return false;
+    python->none = none;
     find(&python->last, "PyFrame_GetLasti");
+    find(&python->of_sys, "PySys_GetObject");
+    find(&python->call, "PyObject_CallNoArgs");
     bool has_ending = find(&python->is_ending, "Py_IsFinalizing") || find(&python->is_ending, "_Py_IsFinalizing");
     return has_ending && find(&python->is_started, "Py_IsInitialized") && find(&python->add, "Py_AddPendingCall") &&
            find(&python->thread, "PyThreadState_Get") && find(&python->interpreter, "PyInterpreterState_Get") &&

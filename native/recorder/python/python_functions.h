@@ -21,6 +21,8 @@ typedef struct {
     object (*list)(ssize_t);
     int (*append)(object, object);
     object (*build)(const char *, ...);
+    object (*of_sys)(const char *), (*call)(object); /* NULL where Python has none */
+    const void *none;
 } ps_python_functions;
 
 /* Finds all of them in the Python that `none` belongs to; false where one is missing. */

@@ -21,6 +21,7 @@
 
 #include "perfscope_recorder.h"
 #include "python/current_place.h"
+#include "python/hooks.h"
 #include "python/known_places.h"
 #include "python/python_functions.h"
 #include "python/python_stack.h"
@@ -143,6 +144,7 @@ static int note(void *unused)
     if (has_room())
         note_stack(atomic_load(&watch.asked_ns), "", true);
     atomic_store(&watch.is_wanted, false);
+    ps_look_for_hooks(&python);
     errno = error;
     return 0;
 }

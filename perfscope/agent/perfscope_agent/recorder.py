@@ -72,6 +72,7 @@ _FUNCTIONS = {
     "_stack": "u32 pointer u32",
     "stack_notes_start": "- pointer u32 u32 u32",
     "stack_notes_stop": "-",
+    "hooked": "u32 u32",
     "stack_is_noted": "int",
     "stack_notes": "object",
     "stack_knows": "- pointer i32",

@@ -153,7 +153,7 @@ def _let_spy(*, starts: bool) -> None:
 
 def _after_start() -> None:
     """What can wait until the program runs: a short-lived process never pays for it."""
-    from . import garbage, operands, python_objects, read_files, stacks, topology, turns
+    from . import garbage, operands, python_objects, read_files, stacks, told_of, topology, turns
 
     rec = recorder.activate()
     if rec is not None:
@@ -161,7 +161,7 @@ def _after_start() -> None:
         operands.start(rec)
         turns.start(rec)
         read_files.start()
-        looks = (garbage.tick, read_files.look, operands.look, turns.look)
+        looks = (garbage.tick, read_files.look, operands.look, turns.look, told_of.look)
         stacks.with_each_sample += [lambda: python_objects.sample(rec), *looks]
     found = topology.topology()
     metadata.facts["topology"] = found
@@ -380,14 +380,13 @@ def _note_exception() -> None:
 
 
 def _note_statistics() -> None:
-    from . import caches, garbage, stacks
-    from .frameworks import debug_settings
+    from . import caches, garbage, stacks, told_of
 
     _note_code()
     metadata.facts["caches"] = caches.told()
     metadata.collect_versions()
     metadata.facts["garbage_collector"] = garbage.finish()
-    debug_settings.note_allocations()
+    told_of.note(recorder.current)
     metadata.facts["stack_sampler"] = dict(stacks.statistics)
     steps = sys.modules.get(__package__ + ".steps")
     metadata.facts["step_source"] = steps.source if steps is not None else None

@@ -92,6 +92,16 @@ SETTINGS = (
         Status.WARN,
     ),
     _Setting(
+        "a profile function",
+        lambda rank: "profile_function" in rank.metadata,
+        "Python calls a profiler at each call and return",
+        "While a profiler like cProfile is on, each call of a function costs more, so that code of "
+        "small functions looks slower beside libraries than it is.",
+        "Leave the profiler off in runs that train (cProfile, sys.setprofile), or have it on for "
+        "a few steps, and record again: what Python code costs is not known with it.",
+        Status.WARN,
+    ),
+    _Setting(
         "tracemalloc",
         lambda rank: "tracemalloc_frames" in rank.metadata,
         "Python notes where each of its objects was allocated (tracemalloc)",
@@ -192,9 +202,9 @@ DIAGNOSIS = Diagnosis(
     title="Debugging settings are on",
     description=(
         "Looks for debugging settings that slow training down: steps that Keras, TensorFlow or "
-        "JAX were told not to compile, PyTorch's anomaly mode, a Python trace function, "
-        "tracemalloc, and environment variables that make the host wait for each kernel, check "
-        "each block of memory or compare each collective."
+        "JAX were told not to compile, PyTorch's anomaly mode, a Python trace or profile "
+        "function, tracemalloc, and environment variables that make the host wait for each "
+        "kernel, check each block of memory or compare each collective."
     ),
     judge=judge,
     applies=is_known,

@@ -64,6 +64,13 @@ def test_allocations_that_are_traced_are_told() -> None:
     assert "tracemalloc.start()" in finding.actions[0]
 
 
+def test_a_profiler_that_is_left_on_is_told() -> None:
+    finding = judged(profile_function=97)
+    assert finding is not None
+    assert finding.status is Status.WARN
+    assert "cProfile" in finding.actions[0]
+
+
 @pytest.mark.parametrize("name", ["CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING"])
 def test_what_slows_devices_down_is_told_where_there_are_some(name: str) -> None:
     device = DeviceActivity(devices=(DeviceInfo(0, "A GPU"),), watched=(10**9, 19 * 10**9))

@@ -22,7 +22,6 @@ def of_keras(model: Any) -> None:
     if isinstance(value, bool):
         metadata.framework("keras", run_eagerly=value)
     of_tensorflow()
-    _of_python()
 
 
 def of_tensorflow() -> None:
@@ -42,7 +41,6 @@ def at_backward() -> None:
     is_enabled = getattr(torch, "is_anomaly_enabled", None)
     if is_enabled is not None:
         metadata.framework("torch", anomaly_mode=bool(is_enabled()))
-    _of_python()
 
 
 def finish() -> None:
@@ -50,19 +48,3 @@ def finish() -> None:
     disabled = getattr(getattr(sys.modules.get("jax"), "config", None), "jax_disable_jit", None)
     if isinstance(disabled, bool):
         metadata.framework("jax", disable_jit=disabled)
-
-
-def note_allocations() -> None:
-    """At exit: whether the interpreter still notes where each of its objects was allocated."""
-    import _tracemalloc  # a part of it, also where no program has asked for that
-
-    if _tracemalloc.is_tracing():
-        metadata.facts["tracemalloc_frames"] = _tracemalloc.get_traceback_limit()
-
-
-def _of_python() -> None:
-    """Whether Python calls something at each line: a debugger, a measure of coverage."""
-    tracer = sys.gettrace()
-    if tracer is not None:
-        kind = tracer if hasattr(tracer, "__module__") else type(tracer)
-        metadata.facts["trace_function"] = str(getattr(kind, "__module__", ""))[:60]
