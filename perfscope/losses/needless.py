@@ -5,8 +5,15 @@ from collections.abc import Iterator
 
 from perfscope.judging import MOST_LOST
 from perfscope.losses.cause import LossCause
-from perfscope.metrics.host.hot_lines import HotLine, LineSamples, hot_lines, repeated
+from perfscope.metrics.host.hot_lines import (
+    HotLine,
+    LineSamples,
+    hot_lines,
+    queued_by_job,
+    repeated,
+)
 from perfscope.metrics.host.looks import looks_of
+from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.host.slow_operands import PARTS, part_of, slowed
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import LossKind
@@ -24,15 +31,19 @@ def needless_s(results: Results) -> Seconds:
     found: Seconds = defaultdict(lambda: defaultdict(float))
     if not any(told):
         return found
-    queued = {one.rank: one.in_work_share for one in results.resources.cpu_waits}
+    had_a_cpu = {one.rank: _left(one) for one in results.resources.cpu_waits}
     samples = LineSamples(results)
     lines = hot_lines(results, told, samples)
     again = repeated(results, told, lines, samples)
     repeats = [one for own in again.values() for one in own]
     for cause, line in _causes(lines, repeats, samples):
-        ran = 1.0 - min(queued.get(line.rank.number, 0.0), MOST_LOST)
-        found[line.rank.number][cause] += ran * line.seconds
+        found[line.rank.number][cause] += had_a_cpu.get(line.rank.number, 1.0) * line.seconds
     return found
+
+
+def _left(waits: CpuWait) -> float:
+    """Of a line's time without waiting for threads of the job, what others did not have either."""
+    return (1.0 - min(waits.in_work_share, MOST_LOST)) / (1.0 - queued_by_job(waits))
 
 
 def _causes(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured
+from perfscope.findings.core.gain import as_bare_bound
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import more_cpus
@@ -24,6 +25,12 @@ from perfscope.units import capitalized, counted, format_seconds, format_share
 
 SHOWN_POOLS = 4
 THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
+
+
+AT_MOST = (
+    " What main threads waited for a CPU meanwhile is the most that fewer threads save: what the "
+    "others computed and did not only wait or poll for, the main ones then compute."
+)
 
 
 def judge(run: Facts) -> Outcome:
@@ -46,15 +53,17 @@ def judge(run: Facts) -> Outcome:
     claims = _are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
     besides = side_threads(results, worst) if status.is_fault else []
     asked = busy_threads(results, worst) if status.is_fault and not besides else []
-    title = _title(worst, status, _throttled_s(results, worst))
+    title, told = _title(worst, status, _throttled_s(results, worst)), ""
     ranks = worst.node.ranks if status is not Status.PASS else ()
     if gain is not None and is_sure and take_the_cpus(run, worst, besides):
         status, claims = thresholds.by_gain(gain), True
         title, ranks = _title_of(besides), tuple(sorted(one.rank for one in besides))
+    elif status.is_fault and not claims and (most := _without_pools(worst, gain)):
+        gain, claims, told = most, True, AT_MOST
     return Finding(
         status=status,
         title=title,
-        summary=_summary(worst),
+        summary=_summary(worst) + told,
         gain=gain if status.is_fault and claims else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=ranks,
@@ -66,6 +75,14 @@ def judge(run: Facts) -> Outcome:
             else ()
         ),
     )
+
+
+def _without_pools(node: NodeLoad, gain: Gain | None) -> Gain | None:
+    """What pools of no more threads than there are CPUs save at most; None where it is little."""
+    if gain is None or not any(pool.threads > node.threads_per_rank for pool in node.pools):
+        return None
+    most = as_bare_bound(gain)
+    return most if thresholds.deserved(most).is_fault else None
 
 
 def _is_sure(gain: Gain) -> bool:
@@ -356,8 +373,9 @@ DIAGNOSIS = Diagnosis(
     gain_from=(
         "where the ranks alone are more than the node's CPUs, replay of work and transfer "
         "without the time that main threads waited for a CPU; where a thread of Python code takes "
-        "a CPU all the time, at most what its rank's main thread waited; else no seconds: the "
-        "finding has the `perfscope sweep` that measures it"
+        "a CPU all the time, at most what its rank's main thread waited; where a pool has more "
+        "threads than CPUs are left for its rank, the same replay as an upper bound; else no "
+        "seconds: the finding has the `perfscope sweep` that measures it"
     ),
     counts_from=(
         f"{thresholds.OVERSUBSCRIBED_WARN:g} and {OVERSUBSCRIBED_FAIL:g} threads per CPU, with "

@@ -8,9 +8,10 @@ import numpy as np
 
 from perfscope.arrays import Bools
 from perfscope.attribution.stack_rules import NATIVE_FILES
-from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.judging import FEWEST_SAMPLES, MAIN, MOST_LOST
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.host.looks import FEWEST_LOOKS
+from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
@@ -108,8 +109,10 @@ def hot_lines(
 
     `told` is what each rank's lines were seen to work on. Samples tell lines: of several
     instructions in one that were looked at often enough, each has a part by how often it was met.
+    What a rank waited for CPUs that the job's own threads had meanwhile is none of its operands'.
     """
     spent: defaultdict[tuple[int, Frame], int] = defaultdict(int)
+    ran = {one.rank: 1.0 - queued_by_job(one) for one in results.resources.cpu_waits}
     for row in results.activities.rows:
         if row.where is not None and row.activity not in NOT_COMPUTING:
             spent[row.rank, row.where] += row.ns
@@ -126,10 +129,16 @@ def hot_lines(
                 whole_s = spent[rank.number, site.frame] * NS
             else:
                 whole_s = samples.seconds(rank, [site.frame])
+            whole_s *= ran.get(rank.number, 1.0)
             seconds = whole_s * site.visits / visits[site.frame]
             part = site.visits / max(all_visits[site.frame], site.line_visits)
             found.append(HotLine(rank, site, seconds, part, whole_s * part))
     return tuple(sorted(found, key=lambda one: -one.seconds))
+
+
+def queued_by_job(waits: CpuWait) -> float:
+    """Of a rank's work, the part in which other threads of the job had its CPU."""
+    return min(waits.part(is_of_others=False).in_work_share, MOST_LOST)
 
 
 def is_known(site: WorkedOn) -> bool:

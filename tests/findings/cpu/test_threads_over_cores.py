@@ -23,8 +23,12 @@ def judged(
     library: str = "",
     seconds: int = 10,
     beside_s: float = 0.0,
+    main_waits: float | None = None,
 ) -> Finding:
-    """The finding about ranks that compute for some time with so many runnable threads each."""
+    """The finding about ranks that compute for some time with so many runnable threads each.
+
+    `main_waits` is the share of it in which main threads have no CPU; None: nobody looked.
+    """
     builder = TraceBuilder(ranks, end_s=seconds + 2.0)
     low, high = (int(part) for part in cpus.split("-"))
     for number in range(ranks):
@@ -46,6 +50,9 @@ def judged(
                 runnable=runnable,
             )
             rank.system_sample(at, involuntary_switches=tick * 10)
+            if main_waits is not None:
+                ran = 1.0 - main_waits
+                rank.main_sample(at, cpu_s=at * ran, queue_delay_s=at * main_waits)
             if beside_s:
                 rank.main_sample(at, cpu_s=at)
                 rank.stack(at, [("main", "/job/train.py", 40)])
