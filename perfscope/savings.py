@@ -131,8 +131,8 @@ def rest_text(
 
 
 def saves_more(seconds: float, spent_s: float) -> bool:
-    """Whether a change saves more than what it is about takes a rank: what others wait, too."""
-    return seconds - spent_s >= LEAST_TOLD * spent_s
+    """Whether a change saves more, as it is printed, than what it is about takes a rank."""
+    return seconds > spent_s and format_seconds(seconds) != format_seconds(spent_s)
 
 
 def is_more(seconds: float, own_s: float) -> bool:

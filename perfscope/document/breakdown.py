@@ -194,11 +194,9 @@ def _account(
 def useful_label(account: Account) -> str:
     """What is called of an account of work of which something was lost what was not.
 
-    It is what the verdict and POP call useful computation; what is no training of it says so.
+    It is what the verdict and POP call useful computation.
     """
-    if account is Account.TRAINING:
-        return "Useful computation: training"
-    return "Useful computation" if account is Account.COMPUTATION else f"{account.label}: useful"
+    return f"{account.label}: useful"
 
 
 def loss_label(account: Account, loss: LostInAccount) -> str:

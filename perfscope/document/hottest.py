@@ -65,7 +65,7 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
         where, on_what = _where(own[one], lines, whole_ns)
         parts.append(f"{where} takes {share}{on_what}")
     leads = f" {WHERE_TO_LOOK}{_doubles(first, lines)}" if is_alone else ""
-    told = [f" {'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
+    told = [f"{'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
     return next((one for one in told if len(one) <= room), "")
 
 

@@ -10,7 +10,7 @@ from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
-from perfscope.findings.core.wording import of_window, place
+from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.entry import NO_LOSS, LossAccount
 from perfscope.losses.words import label
@@ -30,7 +30,7 @@ GOOD_EFFICIENCY = 0.8
 LONGEST_COMMAND = 120
 """Of a command that is told to be run again; a longer one only hides what is said."""
 
-NO_CHANGE = f"no known change would save {of_window(WARN_SHARE)}"
+NO_CHANGE = f"no known change would save {100 * WARN_SHARE:g} % of the analyzed window"
 
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 
@@ -44,24 +44,23 @@ UNKNOWN = {Status.NOT_MEASURED, Status.NOT_APPLICABLE, Status.ERROR}
 
 
 def first_action(
-    run: Facts, findings: Sequence[Finding], status: Status, where: str, others: Gain | None
+    run: Facts, findings: Sequence[Finding], status: Status, others: Gain | None
 ) -> str:
-    """What to do first where no finding says it; `where` is where most is computed.
+    """What to do first where no finding says it.
 
     Of a run in which much is lost, or nothing is known, nobody can say that nothing need be done.
     """
     if others:
         command = shlex.join(run.results.trace.command)
         how = f": `perfscope run -- {command}`" if 0 < len(command) <= LONGEST_COMMAND else ""
-        return f"Record again while nothing else uses the host's CPUs{how}.{where}"
+        return f"Record again while nothing else uses the host's CPUs{how}."
     is_judged = any(finding.status not in UNKNOWN for finding in findings)
     is_unknown = not is_judged or unknown_efficiency(run.results) is not None
     if is_unknown or status not in (Status.PASS, Status.INFO):
-        return where.strip()
-    faster = f"To go faster, begin where most is computed:{where}" if where else ""
+        return ""
     if status is Status.PASS and not outside(run.results, 0.0):
-        return f"None needed. {faster}".rstrip()
-    return faster
+        return "None needed."
+    return f"None: {NO_CHANGE}."
 
 
 def without_findings(
@@ -89,39 +88,41 @@ def without_findings(
                 break
             said += f" {reason}"
         return said
-    not_made = sum(finding.status.is_unmade for finding in findings)
-    rest = f" {not_made} of {len(findings)} diagnoses could not run." if not_made else ""
+    rest = f" {_looked_for(findings)}"
     if why_spoiled(results.damage, Need.EVERY_RANK):
         return f"The recorded ranks alone give no finding.{rest} {how_to_be_whole(results)}"
     leading = headline(results)
     ranks = len(results.trace.ranks)
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
     subject = f"{'1 process' if ranks == 1 else f'{ranks} ranks'}{number}"
-    alone = apart(results)
     if is_inefficient(results) and not is_disturbed:
         lost = _lost(losses, ranks)
         return _inefficient(leading, subject, lost) + rest
-    if losses is not None and not is_well(losses):
-        largest = _largest(losses, ranks, "the rest", is_disturbed=is_disturbed)
-        return f"{alone}No problem found: {_useful(losses, ranks)}.{largest}{rest}"
-    told = _useful(losses, ranks) if losses is not None and losses.lost_share else NO_CHANGE
-    return f"{alone}{_found_nothing(results)}: {told} ({subject}).{rest}"
+    told = f"{apart(results)}{_found_nothing(results, losses)}: {NO_CHANGE}."
+    if losses is None or not losses.lost_share:
+        return f"{told}{rest}"
+    most = "" if is_well(losses) else _largest(losses, ranks, "the rest", is_disturbed=is_disturbed)
+    return f"{told} {_useful(losses, ranks)}.{most}{rest}"
+
+
+def _looked_for(findings: Sequence[Finding]) -> str:
+    """How much is behind it that nothing was found; what cannot be there is not looked for."""
+    made = sum(finding.status not in UNKNOWN for finding in findings)
+    absent = sum(finding.status.is_unmade for finding in findings)
+    are = "problem was" if made == 1 else "problems were"
+    return f"{made} known {are} looked for{f'; {absent} more could not be' if absent else ''}."
 
 
 def _useful(losses: LossAccount, ranks: int) -> str:
-    """What share is useful, and that no change is known; what is not known may be useful or not."""
+    """What share of the window is useful; of what is not known, nobody can tell."""
     lost, unknown = losses.lost_share or 0.0, losses.unknown_share or 0.0
-    time = f"{format_share(1.0 - lost)} of {of_all('time', ranks)} in the analyzed window"
-    useful = f"{time} is useful computation"
     if unknown >= WARN_SHARE:
-        nothing = f"of {format_share(unknown)} nothing is known; {NO_CHANGE}"
-        return f"{_went(losses, ranks)}, and {nothing}"
-    return f"{useful}, and {NO_CHANGE}"
+        return f"{_went(lost, ranks)}, and of {format_share(unknown)} nothing is known"
+    return f"{format_share(1.0 - lost)} of {of_all('time', ranks)} in it is useful computation"
 
 
-def _went(losses: LossAccount, ranks: int) -> str:
-    share = f"{format_share(losses.lost_share)} of {of_all('time', ranks)} in the analyzed window"
-    return f"{share} went to {NOT_USEFUL}"
+def _went(lost: float | None, ranks: int, window: str = "it") -> str:
+    return f"{format_share(lost)} of {of_all('time', ranks)} in {window} went to {NOT_USEFUL}"
 
 
 def is_well(losses: LossAccount) -> bool:
@@ -143,7 +144,7 @@ def _lost(losses: LossAccount | None, ranks: int) -> str:
     if losses is None or not much_is_lost(losses):
         return ""
     largest = _largest(losses, ranks, "that", is_disturbed=False)
-    return f"{_went(losses, ranks)}.{largest}".rstrip(".")
+    return f"{_went(losses.lost_share, ranks, 'the analyzed window')}.{largest}".rstrip(".")
 
 
 def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool) -> str:
@@ -185,10 +186,12 @@ def unknown_efficiency(results: Results) -> str | None:
     return whole.reason if whole.value is None else None
 
 
-def _found_nothing(results: Results) -> str:
+def _found_nothing(results: Results, losses: LossAccount | None) -> str:
+    if losses is not None and not is_well(losses):
+        return "No problem found"
     if any(damage.id == "endings" for damage in results.damage):
-        return "Up to that point nothing to fix"
-    return "Nothing to fix"
+        return "Up to that point all was well"
+    return "All is well"
 
 
 def is_inefficient(results: Results) -> bool:

@@ -21,7 +21,7 @@ from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
-from perfscope.findings.core.order import LIKELY, likely_share
+from perfscope.findings.core.order import likely_share
 from perfscope.findings.core.wording import wholes_of_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.entry import LossAccount
@@ -33,10 +33,9 @@ from perfscope.savings import Wholes
 from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
-from perfscope.units import format_count
+from perfscope.units import format_count, format_seconds, inside
 
 MOST = 3
-UNPRICED_SHARE = 0.1  # of the focus: the bound that a fault without seconds is ranked as
 FIRST = "singleton_worlds"  # makes the meaning of all others another
 
 
@@ -64,12 +63,11 @@ def verdict(
     beside = beside_others(of_job, top, others, of, used=used_by_others(results))
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
-    last = unwatched(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)
-    where = _hottest(run, top, LONGEST_TEXT - (len(sentence + last) if top else 0))
     return Verdict(
-        sentence=sentence + (where if top else "") + last,
-        action="" if top else first_action(run, findings, status, where, others),
+        sentence=sentence + unwatched(results),
+        action="" if top else first_action(run, findings, status, others),
+        hot_spots=_hot_spots(run, top),
         status=status,
         efficiency=headline(results).judged,
         combined_gain_s=gain_s,
@@ -81,16 +79,14 @@ def verdict(
     )
 
 
-def _hottest(run: Facts, top: Sequence[Finding], room: int) -> str:
-    """What computes most, in so many characters at most: a verdict is shown in full.
-
-    Beside a major problem, or one that may be one, it would only lead to other places.
-    """
+def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:
+    """What computes most; beside a major problem it would only lead to other places."""
     saving = top[0].recommended if top else None
     is_major = saving is not None and thresholds.by_gain(saving) is Status.FAIL
     if is_major or (top and top[0].status is Status.FAIL):
         return ""
-    return hottest(run, [one.where[0] for one in top if one.where], room, is_alone=not top)
+    named = [one.where[0] for one in top if one.where]
+    return hottest(run, named, LONGEST_TEXT, is_alone=not top)
 
 
 def _with_outside(of_window: str, results: Results, top: Sequence[Finding]) -> str:
@@ -103,7 +99,7 @@ def _with_outside(of_window: str, results: Results, top: Sequence[Finding]) -> s
     told = outside(results, saving.seconds if saving else 0.0)
     if not told:
         return of_window
-    return f"{of_window} {told}" if top else f"{told} In the analyzed window: {of_window}"
+    return f"{of_window} {told}" if top else f"{told} In the analyzed window: {inside(of_window)}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
@@ -124,10 +120,8 @@ def share_of(seconds: float | None, whole_s: float | None) -> float | None:
 
 def _weight(finding: Finding) -> tuple[bool, bool, bool, float]:
     """Failed ones first, then firm ones, then by what can be had; without seconds it is much."""
-    is_priced = finding.recommended is not None
-    share = likely_share(finding) if is_priced else LIKELY * UNPRICED_SHARE
     is_failed = finding.status is Status.FAIL
-    return finding.id != FIRST, not is_failed, not is_firm(finding), -share
+    return finding.id != FIRST, not is_failed, not is_firm(finding), -likely_share(finding)
 
 
 def combined_gain(replay: Predicts, top: Sequence[Finding], *, results: Results) -> float | None:
@@ -226,7 +220,7 @@ def _about(finding: Finding, of: Wholes) -> str:
     """The sentence about the most costly finding, and what its first action saves."""
     saving = finding.recommended
     if saving is None:
-        return f"{finding.title}."
+        return f"{finding.title}.{_unpriced(finding, of)}"
     is_bound = saving.is_bound
     told = of.of_run.saving(
         saving.seconds,
@@ -235,6 +229,15 @@ def _about(finding: Finding, of: Wholes) -> str:
         is_by_assumption=saving.is_by_assumption,
     )
     return f"{finding.title}. Estimated saving: {told}. {saving.bridge}".rstrip()
+
+
+def _unpriced(finding: Finding, of: Wholes) -> str:
+    """How much a finding is about that claims no seconds; "" where nobody knows."""
+    stake = finding.at_stake
+    if stake is None:
+        return ""
+    told = f"{format_seconds(stake.seconds)} ({of.of_run.shares(stake.seconds)})"
+    return f" {told} is at stake; how much of that a fix saves, only a run with it tells."
 
 
 def _kept(results: Results) -> str:

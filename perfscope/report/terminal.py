@@ -133,13 +133,8 @@ def _print_unmade(result: Analysis, console: Console) -> None:
     [(reason, count)] = why.most_common(1)
     if count == 1 < why.total():
         return
-    told = "A diagnosis" if why.total() == 1 else "Several diagnoses"
-    line(console, f"{told} could not run{_because(count, why.total())}: {clean(reason)}")
-
-
-def _because(count: int, total: int) -> str:
-    """How many of the diagnoses that could not run the reason that follows stands for."""
-    return "" if count == total else ", most often because of this"
+    often = "" if count == why.total() else ", mostly for this reason"
+    line(console, f"Not checked{often}: {clean(reason)}", indent=3)
 
 
 def clean(text: object) -> str:
@@ -331,10 +326,10 @@ def _print_breakdown(result: Analysis, console: Console) -> None:
 
 def _print_action(result: Analysis, console: Console) -> None:
     """What to do first where no finding says it, and what was seen that is no problem."""
-    if result.verdict.action:
-        _print_steps([("First action", result.verdict.action)], console)
-        if seen := "; ".join(clean(row.title) for row, _ in also_seen(result)):
-            line(console, f"Noted: {seen}", indent=3)
+    verdict, seen = result.verdict, "; ".join(clean(row.title) for row, _ in also_seen(result))
+    if not verdict.top:
+        told = (("First action", verdict.action), ("Hot spots", verdict.hot_spots), ("Noted", seen))
+        _print_steps([(name, text) for name, text in told if text], console)
 
 
 def _print_top(result: Analysis, console: Console) -> None:
@@ -398,3 +393,5 @@ def _print_finding(
     _print_steps(steps[1:], console)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)
+    if is_told and result.verdict.hot_spots:
+        _print_steps([("Hot spots", result.verdict.hot_spots)], console)

@@ -125,7 +125,7 @@ class Account(Named):
 
     TRAINING = (
         "training",
-        "Training work",
+        "Training",
         "Forward, backward, optimizer and the rest of a training step.",
     )
     INPUT_WAIT = "input_wait", "Input wait", "Waiting for the next batch."

@@ -153,6 +153,8 @@ class Verdict:
     sentence: str
     # what to do first where no finding says it, in sentences; "" where one does
     action: str
+    # the functions that compute most, in sentences; "" beside a major problem, and where no few do
+    hot_spots: str
     status: Status  # `info` when nothing can be said
     efficiency: JudgedEfficiency  # also that of `--fail-under`
     # what the first actions of the `top` findings save when all are taken, replayed together; gains

@@ -35,7 +35,7 @@ def runs(cells: str) -> list[tuple[str, int]]:
 def test_letters_name_the_accounts_of_the_ledger() -> None:
     found = timeline(trained(2))
     names = {row["letter"]: (row["id"], row["label"]) for row in found["accounts"]}
-    assert names["a"] == ("training", "Training work")
+    assert names["a"] == ("training", "Training")
     assert names["c"] == ("evaluation", "Evaluation")
     assert "." not in names
     assert [level["bins"] for level in found["levels"]] == [256, 2048, 16384]

@@ -61,7 +61,7 @@ def test_ranks_that_never_communicate_are_independent(*, is_recorded: bool) -> N
     if not is_recorded:
         builder.set(not_recorded={"communication": "a timeline tells no calls"})
     run = analyze_trace(builder.build())
-    said = "The 2 ranks are independent tasks: they never communicate. Nothing to fix: "
+    said = "The 2 ranks are independent tasks: they never communicate. All is well: "
     found = verdict(run)
     assert found["sentence"].startswith(said) is is_recorded
     assert ("is not known" in found["sentence"]) is not is_recorded
@@ -90,9 +90,9 @@ def test_gains_together_are_replayed_together() -> None:
 def test_healthy() -> None:
     found = verdict(analyze(Plan()))
     assert found["status"] == "pass"
-    assert found["sentence"].startswith("Nothing to fix: ")
-    assert "(4 ranks, parallel efficiency 0.9" in found["sentence"]
-    assert found["action"].startswith("None needed.")
+    assert found["sentence"].startswith("All is well: ")
+    assert " known problems were looked for" in found["sentence"]
+    assert found["action"] == "None needed."
     assert found["top"] == []
     assert found["combined_gain_s"] is None
 
@@ -122,8 +122,8 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     assert "relax()" in shorter
     assert "flux()" not in shorter
     assert hottest(facts, [relax], 10, is_alone=False) == ""
-    assert found["action"] == (
-        "None needed. To go faster, begin where most is computed: "
+    assert found["action"] == "None needed."
+    assert found["hot_spots"] == (
         "relax() (plate.py:25) takes 66.0 % of the ranks' time in the analyzed window, computing "
         "or waiting for a CPU (62.7 % in numpy.multiply); flux() (plate.py:40) takes 33.0 %."
         f" {WHERE_TO_LOOK}"
@@ -141,7 +141,7 @@ def test_who_waits_for_threads_that_rest_computes_nothing(cpus: float, *, is_tol
             at = 0.5 + tick / 10
             rank.stack(at, [("serve", "/job/server.py", 7), called, ("futex", "<system-call>", 0)])
             rank.process_sample(at, cpu_s=cpus * at, queue_delay_s=0.0)
-    told = str(verdict(analyze_trace(builder.build()))["action"])
+    told = str(verdict(analyze_trace(builder.build()))["hot_spots"])
     assert ("serve() (server.py:7)" in told) is is_told
 
 
@@ -162,10 +162,10 @@ def test_says_what_the_functions_that_compute_most_work_on() -> None:
             frames = (relax,) if tick % 5 < 2 else (caller, inner)
             rank.stack(0.5 + tick / 10, (*frames, ("multiply", "<built-in>", 0)))
     found = verdict(analyze_trace(builder.build()))
-    assert "inner() (plate.py:50) takes 60.6 %" in found["action"]
+    assert "inner() (plate.py:50) takes 60.6 %" in found["hot_spots"]
     works = "% in multiply; it works on `plate` of 900 × 900 float64)"
-    assert works in found["action"]
-    assert found["action"].endswith(f" is in double precision: {SINGLE}")
+    assert works in found["hot_spots"]
+    assert found["hot_spots"].endswith(f" is in double precision: {SINGLE}")
 
 
 def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:
@@ -205,7 +205,7 @@ def test_a_killed_rank_comes_first() -> None:
 
     found = verdict(analyze_trace(training_run(Plan(steps=20), change=kill)))
     assert found["sentence"].startswith("The run was cut short 6.73 s after the start: rank 1 was ")
-    assert "killed by SIGKILL (9). Up to that point nothing to fix: " in found["sentence"]
+    assert "killed by SIGKILL (9). Up to that point all was well: " in found["sentence"]
 
 
 def test_processes_that_never_met_come_first() -> None:
@@ -306,7 +306,7 @@ def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:
         fault("unseen", Status.NOT_MEASURED, None),
     ]
     found = build_verdict(analyzed.results, analyzed.replay, findings)
-    assert " 1 of 3 diagnoses could not run." in found["sentence"]
+    assert " 1 known problem was looked for; 1 more could not be." in found["sentence"]
 
 
 def polling(busy_s: float) -> TraceBuilder:
@@ -335,13 +335,12 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "No problem found: 9.3 % of the ranks' time in the analyzed window went to "
-                "something other than useful computation, and of 90.7 % nothing is known; no "
-                "known change would save 1.0 % of the analyzed window. The largest part of the "
-                "rest is "
+                "No problem found: no known change would save 1 % of the analyzed window. 9.3 % of "
+                "the ranks' time in it went to something other than useful computation, and of "
+                "90.7 % nothing is known. The largest part of the rest is "
             ),
         ),
-        (0.01, "info", "No problem found: 0.9 % of the ranks' time"),
+        (0.01, "info", "No problem found: no known change"),
     ],
 )
 def test_what_is_lost_without_a_finding_is_no_pass(busy_s: float, status: str, told: str) -> None:

@@ -132,7 +132,7 @@ def test_the_ranks_that_fit_before_and_after_the_cure(faulty: Analyzed) -> None:
 def test_eight_cured_ranks_fit(tmp_path: Path) -> None:
     write(tmp_path, ranks=8, cured=True)
     cured = analyzed(tmp_path)
-    assert str(verdict(cured)["sentence"]).startswith("Nothing to fix: ")
+    assert str(verdict(cured)["sentence"]).startswith("All is well: ")
     found = cured.findings
     assert found["memory_growth"].status is Status.PASS
     assert found["memory_headroom"].status is Status.PASS

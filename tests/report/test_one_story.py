@@ -17,7 +17,7 @@ from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, sho
 from tests.support.requirements import require_reference
 
 Json = dict[str, Any]
-SAVED = re.compile(r"(\(| )what finding 1 would save, up to ([\d.]+ \w+) \(")
+SAVED = re.compile(r"(\(| )what the first action would save, up to ([\d.]+ \w+) \(")
 MOSTLY = re.compile(r"Devices are idle [^.]*, (mostly|partly) ")
 PART = re.compile(r"([\d.]+) % of the idle time passes")
 CUT = re.compile(r"\(\d[\d,]* characters\)")
@@ -58,8 +58,8 @@ def with_work(seconds: float) -> Json:
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [
-        (2.0, "what finding 1 would save, up to 2.00 s (28.6 % of the 7.07 s run)"),
-        (1.4, "up to 1.40 s (20.0 % of the 7.07 s run) of what finding 1 would save"),
+        (2.0, "what the first action would save, up to 2.00 s (28.6 % of the 7.07 s run)"),
+        (1.4, "up to 1.40 s (20.0 % of the 7.07 s run) of what the first action would save"),
     ],
 )
 def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) -> None:
@@ -69,7 +69,7 @@ def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) ->
 
 
 def test_a_saving_that_is_told_otherwise_is_found() -> None:
-    wrong = "Counted as work: what finding 1 would save, up to 9.87 s (1.0 % of the run)"
+    wrong = "Counted as work: what the first action would save, up to 9.87 s (1.0 % of the run)"
     assert twice_saved(wrong, two_ranks_evaluation()) == ["9.87 s"]
 
 
@@ -77,7 +77,7 @@ def test_a_cause_has_one_number_of_seconds_also_where_a_part_of_it_has_no_row() 
     """What is lost while evaluating is small and has no row, and is lost to the same cause."""
     result = read_known(two_ranks_evaluation())
     entry = next(one for one in result.losses.entries if one.own_ns)
-    row = replace(result.breakdown[0], id="lost", label=f"Training work: {entry.label.lower()}")
+    row = replace(result.breakdown[0], id="lost", label=f"Training: {entry.label.lower()}")
     row = replace(row, cause="any", seconds=entry.own_ns * NS / 4)
     losses = replace(result.losses, entries=(entry,))
     told = breakdown.useful_sentence(replace(result, breakdown=(row,), losses=losses))

@@ -109,10 +109,10 @@ def test_a_look_stands_in_the_legend_once() -> None:
     document = two_ranks_evaluation()
     seen = {*"".join(document["timeline"]["levels"][0]["rows"])}
     accounts = [one for one in document["timeline"]["accounts"] if one["letter"] in seen]
-    for account, label in zip(accounts, ("Training work", "Computation"), strict=False):
+    for account, label in zip(accounts, ("Training", "Computation"), strict=False):
         account |= {"cause": "cpu_wait", "label": f"{label}: waiting for a CPU"}
     found = shown(document, "timeline")
-    assert "Training work, computation: waiting for a CPU" in found
+    assert "Training, computation: waiting for a CPU" in found
     legend = found[found.index('class="legend"') : found.index("timeline-picture")]
     assert legend.count("f-lost-cpu_wait") == 1
 

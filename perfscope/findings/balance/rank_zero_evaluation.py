@@ -256,7 +256,7 @@ def _instead_of_waiting(results: Results, work: SerialWork, milder: _Milder) -> 
         return (
             lock_holder.action(holder, frame)
             if holder
-            else f"Find what keeps {place} waiting, and hold that only while it is needed{saves}.",
+            else f"Hold what {place} waits for only while it is needed{saves}.",
         )
     rarer = f"Run {place} half as often{saving(milder.rarer_s)}."
     if work.activity is Activity.FILES:

@@ -101,7 +101,7 @@ def _judge(diagnosis: Diagnosis, run: Facts) -> Finding:
 def how_to_be_whole(results: Results) -> str:
     """What to do about ranks that are missing or cannot be compared."""
     if apart(results.trace):
-        return "Look at each program alone: record it, or cut it out of the trace."
+        return "Analyze each program alone: record it, or cut it out of the trace."
     if results.trace.format is Format.PERFSCOPE:
         return "Record the whole job with perfscope run."
     if results.trace.missing_ranks or _is_size_unknown(results):

@@ -149,6 +149,8 @@ class Finding:
     references: tuple[str, ...] = ()
     overlaps: tuple[str, ...] = ()
     first: Gain | None = None
+    at_stake: Gain | None = None
+    """All that it is about, where nobody knows how much of it a change saves: no claim."""
     holder: schema.Holder | None = None
     """Of a lock or queue that ranks wait for; what it does is part of the JSON of runs alone."""
     id: str = ""

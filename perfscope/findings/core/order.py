@@ -3,6 +3,7 @@
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.judging import MAIN
 
+UNPRICED_SHARE = 0.1  # of the focus: the bound that a fault without seconds is ranked as
 LIKELY = MAIN
 """Of a bound, what a change is expected to save: anything from nothing to all of it may be left.
 
@@ -20,9 +21,12 @@ def likely_s(finding: Finding) -> float:
 
 
 def likely_share(finding: Finding) -> float:
-    """The same as a share of the focus of analysis."""
+    """The same as a share of the focus of analysis; without seconds it is a part of the stake."""
     saving = finding.recommended
-    return saving.share * _likely(finding, saving) if saving else 0.0
+    if saving is None:
+        stake = finding.at_stake.share if finding.at_stake else 0.0
+        return LIKELY * max(stake, UNPRICED_SHARE)
+    return saving.share * _likely(finding, saving)
 
 
 def _likely(finding: Finding, saving: Gain) -> float:

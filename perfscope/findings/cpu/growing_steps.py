@@ -12,6 +12,7 @@ from perfscope.findings.facts.hot_operands import grown_operand
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
 from perfscope.findings.facts.more_of_the_same import grows_alike, has_calls, has_more_samples
 from perfscope.findings.facts.only_here import shared_frames
+from perfscope.findings.facts.own_callers import called_by_library
 from perfscope.findings.facts.rank_growth import rank_growth
 from perfscope.findings.facts.step_growth import (
     LEAST_STEPS,
@@ -28,6 +29,9 @@ from perfscope.schema.enums import Activity, Confidence
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand
 from perfscope.units import format_seconds, format_share, inside, listed
+
+LOCAL = "<locals>"
+"""In the name of a function that another one made, by Python 3.11 and later."""
 
 BETWEEN = "between the first and last quarter of the run"
 WRITES = (Activity.SERIALIZATION, Activity.FILES, Activity.COMPRESSION, Activity.HASHING)
@@ -222,21 +226,40 @@ def _actions(
     if found.shrinking:
         less, more = wording.ranks(found.shrinking), wording.ranks(found.ranks)
         return (f"{DIVIDE_ANEW}: it moves from {less} to {more}.", kept)
+    if registered := _registered(run.results, found):
+        return (registered, kept)
     goes_on = not found.levels_off and found.since is None
     if goes_on and not others and not _may_keep_size(run, found):
         return (kept,)
-    when = "early and late in the run" if goes_on else "before and after"
+    than = "late in the run than early" if goes_on else "from then on than before"
     if others:
-        does = "does" if len(others) == 1 else "do"
         slower, level = wording.ranks(ranks), wording.ranks(others)
-        when = f"on {slower} and on {level}, which {does} the same without getting slower"
+        than = f"on {slower} than on {level}, where it gets no slower"
     changed = (
-        f"Compare how often {name} is called in a step, and what it gets, {when}: hooks that are "
-        "registered again and again pile up, data no longer fit into a cache, the CPU's clock is "
-        "lower, or values have become subnormal (nearly zero), with which arithmetic can be many "
-        "times slower."
+        f"Have {name} do no more {than}: register hooks and callbacks once, as those that are "
+        "registered again in each epoch pile up; keep what it works on at one size; and keep "
+        "values from getting subnormal (nearly zero), with which arithmetic can be many times "
+        "slower."
     )
     return (changed, kept) if others or goes_on else (changed,)
+
+
+def _registered(results: Results, found: StepGrowth) -> str:
+    """What to do with a function that the program gave to a library; "" of any other one.
+
+    It was made inside another function, and the library alone calls it: the longer the list of such
+    functions, the longer each step.
+    """
+    if found.frame is None or LOCAL not in found.frame.function:
+        return ""
+    library = called_by_library(results, found.frame)
+    if not library:
+        return ""
+    name, made = wording.called(found.frame), found.frame.function.split(f".{LOCAL}")[0]
+    return (
+        f"Register {name} once, or remove it before it is registered again: {made}() makes it, and "
+        f"{library} calls it. Hooks and callbacks that are registered again in each epoch pile up."
+    )
 
 
 def _less_of_what_is_kept(run: Facts, found: StepGrowth, name: str, grown: Operand | None) -> str:
@@ -247,13 +270,13 @@ def _less_of_what_is_kept(run: Facts, found: StepGrowth, name: str, grown: Opera
     does = _main_activity(run, frame) if frame else None
     if does is not None and does in WRITES:
         return (
-            f"Look in {name}{line}, which spends most of its time {inside(does.label)}, for work "
-            f"over everything kept so far{array}: write only what is new, appended to what is "
-            "there, or write all of it once at the end."
+            f"In {name}{line}, which spends most of its time {inside(does.label)}: write only what "
+            "is new, appended to what is there, or all of it once at the end, instead of "
+            f"everything kept so far{array} again."
         )
     return (
-        f"Look in {name}{line} for work over everything kept so far{array}; keep a running result "
-        "or a bounded window instead."
+        f"In {name}{line}: work on what is new alone, with a running result or a bounded window, "
+        f"instead of on everything kept so far{array}."
     )
 
 

@@ -4,14 +4,13 @@ from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.helper_threads import UNEVEN
+from perfscope.findings.facts.helper_threads import UNEVEN, by_launcher
 from perfscope.findings.facts.node_threads import cpus_unknown
 from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.schema.resources import ThreadsOfRank
 from perfscope.trace.host_cpus import cpu_set
-from perfscope.trace.model import Trace
 
 BINDING = {
     "Open MPI": "`mpirun --map-by core --bind-to core`",
@@ -45,12 +44,6 @@ def _sharing(results: Results, node: NodeThreads) -> list[ThreadsOfRank]:
     return [rank for rank in ranks if rank.rank in node.ranks_sharing_a_cpu]
 
 
-def _binding(trace: Trace) -> str:
-    """How the launcher of the run is told to bind; how each is, where it is not known."""
-    own = [words for name, words in BINDING.items() if name in trace.launcher]
-    return own[0] if own else ", ".join(f"{words} ({name})" for name, words in BINDING.items())
-
-
 def _shared(run: Facts, node: NodeThreads) -> Finding:
     results = run.results
     gain = run.cpu_wait_gain
@@ -64,7 +57,7 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
     if len(masks) > SHOWN_MASKS:
         turns.append(f"and so on, {len(masks)} groups of ranks")
     everybody = len(ranks) == len(node.ranks) and len(masks) == 1
-    cpus = node_cpus(results.trace, node)
+    cpus, how = node_cpus(results.trace, node), by_launcher(results.trace, BINDING)
     return Finding(
         # all ranks on the same CPUs may be all that the batch system gave to the job
         status=_status(gain, is_everybody=everybody),
@@ -80,9 +73,8 @@ def _shared(run: Facts, node: NodeThreads) -> Finding:
         evidence=_evidence(results, node),
         actions=(
             (
-                f"Bind each rank to cores of its own: {_binding(results.trace)}. If they still "
-                "share CPUs then, something else binds them: a script, the batch system or the "
-                "program itself."
+                f"Bind each rank to cores of its own{how and f': {how}'}. If they still share CPUs "
+                "then, something else binds them: a script, the batch system or the program itself."
             ),
             (
                 "Or do not bind at all (--bind-to none) where several mpirun share a node: each "

@@ -65,6 +65,7 @@ def judge(run: Facts) -> Outcome:
         title=title,
         summary=_summary(worst) + told,
         gain=gain if status.is_fault and claims else None,
+        at_stake=gain if status.is_fault else None,
         confidence=Confidence.HIGH if worst.queue_share > 0 else Confidence.LOW,
         ranks=ranks,
         where=tuple(beside.frame for beside in besides if beside.frame)[:1],

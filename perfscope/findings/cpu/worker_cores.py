@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
@@ -70,6 +71,9 @@ def judge(run: Facts) -> Outcome:
     if not helpers:
         return not_measured(wording.threads_not_sampled(results.trace))
     found = [one for node in results.resources.nodes for one in _in_the_way(node, helpers)]
+    if found and _held_up_s(results, found) < thresholds.WARN_SHARE * length_s:
+        least = f"{100 * thresholds.WARN_SHARE:g} % of the analyzed window"
+        return passed(f"The training waits for CPUs that its helpers use for less than {least}.")
     if found:
         return _fault(results, found)
     if any(one.is_open and _waits(one) for one in helpers):
@@ -162,6 +166,13 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
     )
 
 
+def _held_up_s(results: Results, found: Sequence[_Helpers]) -> float:
+    """Seconds for which the rank worst off computes nothing for want of a CPU; endless unknown."""
+    of_rank = {one.rank: one for one in results.resources.cpu_waits}
+    waits = [of_rank.get(one.rank.number) for one in found]
+    return max(inf if one is None else one.lost_s + one.in_pool_s for one in waits)
+
+
 def _who_uses(worst: _Helpers, found: list[_Helpers]) -> str:
     """Who runs on the CPUs of a rank, as far as all of them may use the same ones."""
     own = worst.threads
@@ -224,7 +235,8 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
 def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
     needed = max(2, round(one.own_cpus + one.cpus + 0.5))
     node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
-    each = " That is one for each rank, and one for what works beside it." if needed == 2 else ""
+    whose = "each rank" if len(results.trace.ranks) > 1 else "it"
+    each = f" That is one for {whose}, and one for what works beside it." if needed == 2 else ""
     actions = [f"{capitalized(more_cpus(results.trace, node, needed))}.{each}"]
     if one.progress:
         actions.append(

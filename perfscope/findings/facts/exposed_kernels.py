@@ -138,9 +138,9 @@ BY_EXCHANGE = {
     ),
     Exchange.MESSAGES: (
         (
-            "See which messages these are: between the stages of a pipeline, more micro-batches or "
-            "an interleaved schedule hide them; as parts of an all-to-all, another micro-batch's "
-            "computation does."
+            "Hide messages between the stages of a pipeline behind more micro-batches or an "
+            "interleaved schedule, and parts of an all-to-all behind another micro-batch's "
+            "computation."
         ),
     ),
     Exchange.OTHER: (

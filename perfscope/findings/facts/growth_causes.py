@@ -29,9 +29,9 @@ INSTEAD = {
     "fit": "train_on_batch(x, y), or one fit() over all epochs",
 }
 BETWEEN = (
-    "Look for what is kept from step to step: {0}caches without a bound, results that are appended."
+    "Keep less from step to step: {0}give caches a bound, and drop results that nobody reads again."
 )
-GRAPHS = "lists of losses or tensors that hold their graphs, "
+GRAPHS = "store `loss.item()` and detached tensors instead of those that hold their graphs, "
 """What programs keep that compute with PyTorch."""
 
 HELD_OR_BESIDE = (
@@ -40,8 +40,8 @@ HELD_OR_BESIDE = (
     "the lines that allocate it."
 )
 NATIVE = (
-    "Nothing of Python's keeps it: look at what the libraries are asked to do in each step (new "
-    "handles, sessions, plans, buffers of ever new sizes), and try a newer version of them."
+    "Make what libraries work with once, and use it again in each step (handles, sessions, plans, "
+    "buffers of one size), or try a newer version of them: nothing of Python's keeps the memory."
 )
 EITHER = (
     "Either a native library keeps it (buffers that it never frees, or is never asked to free), "
@@ -61,10 +61,8 @@ BY_KIND = {
     MemoryKind.SHARED: (
         "shared memory, or files in /dev/shm, that stay mapped",
         (
-            "Look for shared-memory segments and pinned buffers that are made in each step and "
-            "never closed or unlinked: loader workers, multiprocessing.shared_memory, "
-            "page-locked host "
-            "memory."
+            "Close and unlink the shared memory and pinned buffers of each step, or make them once "
+            "(multiprocessing.shared_memory, loader workers, page-locked host memory)."
         ),
     ),
     MemoryKind.FILES: (
@@ -113,7 +111,8 @@ def cause_of(
         return Cause(f"Model.{keeper.name} keeps memory in every call", (_instead(keeper),), keeper)
     if keeper is not None:
         what = f"{keeper.name}() keeps memory in every call"
-        return Cause(what, (f"Look at what {keeper.name}() leaves behind in each call.",), keeper)
+        drop = f"Drop what {keeper.name}() leaves behind in each call: results, caches, callbacks."
+        return Cause(what, (drop,), keeper)
     old = _pipelines_of_old(results, rank, growth)
     return old or _by_objects(growth, BETWEEN.format(GRAPHS if is_of_torch(results) else ""))
 

@@ -1,5 +1,7 @@
 """Threads of a rank that communicate beside its training: Horovod's own, MPI's progress thread."""
 
+from collections.abc import Mapping
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.foreign import mentions
 from perfscope.metrics.host.resources import NodeThreads, known_cpus
@@ -14,11 +16,13 @@ UNEVEN = ("load_imbalance", "straggler", "transient_imbalance")
 """Findings in which time shows that ranks lose by waiting for CPUs."""
 
 MOST_WORKERS = 1 << 12
-BINDING = (
-    "`mpirun --bind-to none`, or `--map-by slot:PE={cpus} --bind-to core` (Open MPI); "
-    "`-bind-to none` (MPICH); `export I_MPI_PIN_DOMAIN={cpus}` (Intel MPI); "
-    "`srun --cpus-per-task={cpus}`"
-)
+BINDING = {
+    "Open MPI": "`mpirun --bind-to none`, or `--map-by slot:PE={cpus} --bind-to core`",
+    "MPICH": "`mpirun -bind-to none`",
+    "Intel MPI": "`export I_MPI_PIN_DOMAIN={cpus}`",
+    "srun": "`srun --cpus-per-task={cpus}`",
+}
+"""By what starts the ranks: how it gives each of them more CPUs, to be typed."""
 
 
 def progress_variable(rank: Rank) -> str:
@@ -49,7 +53,9 @@ def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
     quotas = [rank.cgroup_cpus for rank in ranks if rank.cgroup_cpus is not None]
     whole = int(min([node.cpus if known is None else known, *quotas]))
     if needed * len(ranks) <= whole or (known is None and not quotas and needed > 1):
-        return f"give each rank {wording.cpus(needed)}: {BINDING.format(cpus=needed)}"
+        how = by_launcher(trace, BINDING).format(cpus=needed)
+        each = "each rank" if len(trace.ranks) > 1 else "the process"
+        return f"give {each} {wording.cpus(needed)}{how and f': {how}'}"
     asks = f"ask for {wording.cpus(needed * len(ranks))}"
     if whole:
         asks += f" where there {'is' if whole == 1 else 'are'} {whole}"
@@ -57,6 +63,14 @@ def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
     if fewer >= len(ranks) or len(trace.ranks) - fewer < 2:
         return asks  # one rank alone would be no distributed training
     return f"{asks}, or start {counted(fewer, 'rank')} fewer on host {node.host}"
+
+
+def by_launcher(trace: Trace, commands: Mapping[str, str]) -> str:
+    """What to type, by what starts the ranks; of an unknown one all, "" of another one."""
+    own = [words for name, words in commands.items() if name in trace.launcher]
+    if own or trace.launcher:
+        return own[0] if own else ""
+    return ", ".join(f"{words} ({name})" for name, words in commands.items())
 
 
 def input_workers(rank: Rank) -> int:

@@ -48,7 +48,7 @@ WORDS: dict[IdleCause, Words] = {
     ),
     IdleCause.RANKS: Words(
         "while the host waits for other ranks",
-        ("Look at the rank that arrives late, under Communication.",),
+        ("Give less work to the rank that arrives last, which Communication names.",),
         ("load_imbalance", "straggler", "transient_imbalance", "rank_zero_evaluation"),
     ),
     IdleCause.COMMUNICATION: Words(
@@ -115,8 +115,8 @@ WORDS: dict[IdleCause, Words] = {
         "while the host does other work before it launches the next kernel",
         (
             (
-                "See which functions the host was in, under Phases; move their work to the device, "
-                "to the loader's workers, or behind the launch of the next step."
+                "Move the work of the functions that Phases names to the device, to the loader's "
+                "workers, or behind the launch of the next step."
             ),
             "Without names there, record with --stack-hz 50 and mark phases.",
         ),
@@ -145,7 +145,7 @@ WORDS: dict[IdleCause, Words] = {
     IdleCause.DEVICE: Words(
         "while work that was launched in time waits for another stream or an event",
         (
-            "Look at the order of the streams: events and copies on which the next kernel waits.",
+            "Issue the copies and events that the next kernel waits for earlier, or on its stream.",
             (
                 "Where the trace holds nothing to wait for, it lacks work: of other processes on "
                 "the device, or from before it began."
@@ -155,11 +155,11 @@ WORDS: dict[IdleCause, Words] = {
     ),
     IdleCause.BEFORE_FIRST: Words(
         "before their first work",
-        ("See what ranks do before they train, under Phases.",),
+        ("Shorten what ranks do before they train, which Phases names.",),
         ("start_up",),
     ),
     IdleCause.AFTER_LAST: Words(
-        "after their last work", ("See what ranks do after they have trained, under Phases.",)
+        "after their last work", ("Shorten what ranks do after training, which Phases names.",)
     ),
     IdleCause.UNKNOWN: Words(
         "for a reason that the trace does not tell: launches are missing, or do not fit",

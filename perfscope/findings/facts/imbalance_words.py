@@ -60,10 +60,12 @@ def less_work(facts: ImbalanceFacts) -> str:
         when = "on all ranks at once, or while the other ranks work"
         return f"Do what {who} {do} once{place(facts)} {when}: {spends(facts)}."
     left = len(facts.overloaded) / len(facts.ranks) if facts.is_split else 0.0
+    where = place(facts).rstrip(",")
+    if not left and top.usual_s <= 0:  # what most others do is nothing
+        return f"{SPLIT.format(where)}: {spends(facts)}."
     less = f"{100 * (1.0 - left) * top.seconds / top.own_s:.0f} %"
     given = f"and {others(facts)} that much more"
     given = given if left else f"as much as {others(facts)} do"
-    where = place(facts).rstrip(",")
     return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}."
 
 
@@ -96,9 +98,10 @@ def spends(facts: ImbalanceFacts) -> str:
     where = f"in {top.name}" if top.phase else "there"
     mean = " on average" if len(facts.overloaded) > 1 else ""
     told = f"{who} {inflected(facts, 'spend')} {own} {where}{mean}"
+    several = len(facts.ranks) - len(facts.overloaded) > 1
     if top.usual_s <= 0:
-        return f"{told}, {rest} nothing"
-    each = " in the median" if len(facts.ranks) - len(facts.overloaded) > 1 else ""
+        return f"{told}, {'' if top.is_alone or not several else 'most of '}{rest} nothing"
+    each = " in the median" if several else ""
     usual = f"{format_seconds(top.usual_s)}{each}"
     return f"{told}, {format_seconds(top.seconds)} more than {rest} ({usual})"
 

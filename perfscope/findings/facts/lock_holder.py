@@ -9,7 +9,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, AwaitedThing
 from perfscope.schema.findings import Holder
 from perfscope.trace.model import Frame
-from perfscope.units import counted, format_share
+from perfscope.units import capitalized, counted, format_share
 
 DOES = {
     Activity.NETWORK: "waits for the network",
@@ -115,10 +115,10 @@ def _held_by_thread(found: LockHolder, waiter: str) -> str:
     through = f", called in {where}" if within and where and within != where else ""
     thread = f"thread {found.thread}" if found.thread else "another thread"
     return (
-        f"While {waiter or 'the main thread'} waits for the lock, {thread} of the same process is "
-        f"in {within or where}, where it {does}{called}{through}, and leaves it as the wait ends: "
-        "that thread probably holds the lock. Copy what this work needs under the lock, release "
-        "the lock, and then do the work."
+        f"Move what {thread} of the same process does in {within or where} out of the lock: copy "
+        f"what it needs under the lock, release the lock, and then do it. There it {does}{called}"
+        f"{through} while {waiter or 'the main thread'} waits for the lock, and leaves it as the "
+        "wait ends: that thread probably holds the lock."
     )
 
 
@@ -156,7 +156,6 @@ def action(found: LockHolder, waits_in: Frame | None = None, ranks: Collection[i
     if found.doing is not None:
         return _held_by_thread(found, place(waits_in))
     one, are = who(found, ranks), "are" if found.processes > 1 else "is"
-    it = "they hold" if found.processes > 1 else "it holds"
     if found.is_told:
         return _held_by_rank(found, place(waits_in), ranks)
     if is_inferred(found):
@@ -166,10 +165,14 @@ def action(found: LockHolder, waits_in: Frame | None = None, ranks: Collection[i
         if is_thread:  # each rank has its own: the finding names the ranks
             one = f"{found.thread or 'another thread'} of the same process"
         return (
-            f"While {waits} for the lock, {one} {are}{inside or ' at work'}. If {it} that "
-            "lock, move this work out of it, and hold the lock only while touching shared data."
+            f"Move the work{inside or f' of {one}'} out of the lock, and hold the lock only while "
+            f"touching shared data: while {waits} for the lock, {one} {are} "
+            f"{'there' if inside else 'at work'}, and may hold it."
         )
+    change = f"share the work{inside} among more threads or processes"
+    if found.kind is AwaitedThing.TASK:
+        change = f"hand out all tasks before waiting for the first result, or {change}"
     return (
-        f"While {found.kind.label} is waited for, {one} {are}{inside or ' at work'}. Make that "
-        "work faster, share it among more threads or processes, or begin it earlier."
+        f"{capitalized(change)}: while {found.kind.label} is waited for, {one} {are} "
+        f"{'there' if inside else 'at work'}."
     )

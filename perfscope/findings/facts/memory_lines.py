@@ -31,7 +31,7 @@ def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:
     """The lines that kept memory on a growing rank, or how to find them."""
     if not results.memory_detail:
         rank = ranks[0]
-        advice = f"See which lines keep it: perfscope run --memory-detail {rank} -- ..."
+        advice = f"perfscope run --memory-detail {rank} -- ... names the lines that keep it."
         return MemoryLines(advice=(advice,))
     # Ranks run one program: a rank that was watched and has memory left to reuse tells as well.
     detail = max(results.memory_detail, key=lambda found: (found.rank in ranks, _length_s(found)))
@@ -46,7 +46,8 @@ def lines_that_keep(results: Results, ranks: Sequence[int]) -> MemoryLines:
         evidence=tuple(_evidence(line, detail) for line in lines),
         actions=(
             (
-                f"Look at {place}: {'the process grew there' if detail.is_growth else KEPT}, "
+                f"Free or reuse the memory of {place}: "
+                f"{'the process grew there' if detail.is_growth else KEPT}, "
                 f"{format_bytes(lines[0].kept_bytes)} in {format_seconds(_length_s(detail))} "
                 f"on rank {detail.rank}."
             ),

@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
+from itertools import pairwise
 
+from perfscope.attribution.activity_rules import module_of
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame, Function, Rank
@@ -45,6 +47,23 @@ def own_caller(results: Results, ranks: Collection[int], callee: Frame) -> Frame
         return None
     nearest = max(found, key=lambda name: len(found[name]))  # of as many, the one seen first
     return Frame(*nearest, Counter(found[nearest]).most_common(1)[0][0])
+
+
+def called_by_library(results: Results, callee: Frame) -> str:
+    """The package whose code calls a function directly in most samples of it; "" where none does.
+
+    Such a function was given to the package: the program's own code does not call it.
+    """
+    found = Counter[str]()
+    for rank in results.trace.ranks:
+        rows = results.focus.within(rank.main_stacks)
+        for place, count in Counter(rows["stack"].tolist()).items():
+            frames = [results.trace.frames[one] for one in results.trace.stacks[place]]
+            for caller, frame in pairwise(frames):
+                if frame.key == callee.key:
+                    found[module_of(caller.file).partition(".")[0]] += count
+    name, count = max(found.items(), key=lambda one: one[1], default=("", 0))
+    return name if count > MAIN * found.total() else ""
 
 
 def _seen_in(results: Results, ranks: Collection[Rank]) -> Counter[Function]:

@@ -34,9 +34,9 @@ class WorkerTurns:
     @property
     def action(self) -> str:
         """What has them stay."""
-        told = "Set persistent_workers=True in the DataLoader: its workers are restarted"
+        told = "Set persistent_workers=True in the DataLoader: its workers are started"
         if not self.count:
-            return f"{told} for each epoch, which then waits for their first batch."
+            return f"{told} anew for each epoch, which then waits for their first batch."
         each = format_seconds(self.seconds / self.count)
         return (
             f"{told} {self.count} times. On rank {self.rank}, starting them, waiting for their "

@@ -78,6 +78,6 @@ def use_action(use: WorkerUse | None) -> str:
             f"{format_share(min(1.0, wanted))} of the time."
         )
     return (
-        f"Look at what {where} waits for: {part} is there ({at}), but {it} use{s} a CPU only "
+        f"Shorten what {where} waits for: {part} is there ({at}), but {it} use{s} a CPU only "
         f"{format_share(use.cpu_share)} of the time."
     )

@@ -130,7 +130,7 @@ def _actions(
         times = f"{communication.last[last]:,} of {communication.matched:,} collectives"
         waited = format_seconds(sum(communication.wait_s))
         actions.append(
-            f"Look at what {late} computes before its collectives: it began {times} last, and all "
+            f"Give {late} less to compute before its collectives: it began {times} last, and all "
             f"ranks together waited {waited} inside their kernels."
         )
         return tuple(actions)

@@ -65,7 +65,7 @@ def judge(run: Facts) -> Outcome:
         ranks=ranks_of(known),
         evidence=_evidence(known),
         actions=(
-            f"See what the GPUs wait for. {how_to_watch(results)}",
+            f"A profiler tells what the GPUs wait for. {how_to_watch(results)}",
             "Larger batches and mixed precision use a GPU better, where its memory allows.",
         ),
         overlaps=(

@@ -25,8 +25,8 @@ def judge(run: Facts) -> Outcome:
         ranks=tuple(sorted(ranks)),
         evidence=tuple(Evidence(f"Lost, on host {gpu.host}", gpu.uuid) for gpu in lost[:MOST_GPUS]),
         actions=(
-            "Look for Xid errors, which name the cause, in the kernel's log: dmesg | grep -i xid.",
             "Reset the GPU or restart the node, and leave the node out of jobs until then.",
+            "The kernel's log names the cause as an Xid error: dmesg | grep -i xid.",
         ),
     )
 

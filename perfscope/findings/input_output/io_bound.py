@@ -213,9 +213,9 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
     actions = []
     if _reads_pages(worst):
         actions.append(
-            "Look for swapping first (vmstat 1, columns si and so): the rank waits for pages and "
-            "reads little in calls. If it swaps, start fewer ranks on the node or ask for more "
-            "memory; if it does not, files are mapped: read what is needed of them at once."
+            "Start fewer ranks on the node, or ask for more memory, if the node swaps (vmstat 1, "
+            "columns si and so); if it does not, read what is needed of mapped files at once: the "
+            "rank waits for pages, and reads little in calls."
         )
     if types & PARALLEL or types & NETWORK:
         kind = min(types & (PARALLEL | NETWORK))

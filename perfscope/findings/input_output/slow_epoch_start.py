@@ -12,10 +12,9 @@ from perfscope.units import format_seconds, format_share
 
 ACTIONS = (
     (
-        "Find what begins anew with each epoch{place}. Of an input pipeline that is often what is "
-        "computed again and fills a buffer first: keep what comes out of costly steps that always "
-        "give the same (tf.data: cache() behind such a map(), not before it), and change samples "
-        "at random, or shuffle them, only after that."
+        "Begin once what begins anew with each epoch{place}. In an input pipeline, keep what comes "
+        "out of costly steps that always give the same (tf.data: cache() behind such a map(), not "
+        "before it), and change samples at random, or shuffle them, only after that."
     ),
     "Run over the data without a break: let the pipeline repeat, so that it works ahead.",
 )

@@ -6,10 +6,10 @@ from perfscope.schema.enums import AwaitedThing
 
 ALONE = {
     AwaitedThing.LOCK: (
-        "Find the code that holds the lock, and hold the lock only while touching shared data"
+        "Hold the lock only while touching shared data, wherever the program takes it"
     ),
     AwaitedThing.FILE_LOCK: (
-        "Find the code that holds the lock, and hold the lock only for the actual read or write"
+        "Hold the lock only for the actual read or write, wherever the program takes it"
     ),
     AwaitedThing.QUEUE: (
         "Fill the queue ahead of time, or with more threads or processes, as far as CPUs are free "

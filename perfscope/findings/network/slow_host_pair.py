@@ -117,18 +117,23 @@ def _actions(slow: _Slow) -> tuple[str, ...]:
     if slow.host:
         return (
             (
-                f"Look at the network card of {names}: link speed and errors (ibstat, ethtool), "
-                "cable, and other jobs that use it; leave the host out (srun --exclude) and "
-                "compare."
+                f"Leave host {names} out of the job (`srun --exclude={names}`) until its network "
+                "card is mended: messages take "
+                f"{slow.pairs[0].ratio:.1f} times as long there."
             ),
-            "Tell the administrators: the ratio above is what they need.",
+            "Administrators tell link speed and errors (ibstat, ethtool), cables and other jobs.",
         )
     return (
         (
-            f"Run a ping-pong between {names} alone (osu_bw, ib_write_bw): as fast as others, it "
-            "is contended by this job or others; slow, it is a cable, a port or a route."
+            "Place the ranks that exchange most on one host, or below one switch (`srun "
+            f"--switches=1`): messages between {names} take {slow.pairs[0].ratio:.1f} times as "
+            "long as elsewhere."
         ),
-        "Place ranks that talk most on one host or below one switch (srun --switches=1).",
+        (
+            f"A ping-pong between {names} alone (osu_bw, ib_write_bw) tells why: as fast as "
+            "others, the way is contended by this job or others; slow, it is a cable, a port or a "
+            "route."
+        ),
     )
 
 

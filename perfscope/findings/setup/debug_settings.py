@@ -79,8 +79,8 @@ SETTINGS = (
         "PyTorch keeps a traceback of each operation (anomaly mode)",
         "With anomaly mode each operation of the forward pass keeps its traceback, and each result "
         "of the backward pass is searched for NaN.",
-        "Find the switch with `grep -rn detect_anomaly .`, and remove set_detect_anomaly(True) or "
-        "the `with` block of detect_anomaly(): the line named here only shows where it costs most.",
+        "Remove set_detect_anomaly(True), or the `with` block of detect_anomaly(), which `grep -rn "
+        "detect_anomaly .` finds: the line named here only shows where it costs most.",
         Status.WARN,
     ),
     _Setting(

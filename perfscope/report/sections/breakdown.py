@@ -90,7 +90,7 @@ def of_verdict(result: Analysis, *, has_letters: bool = False) -> str:
     for one in () if saved_in_rows(result) or not result.verdict.top else result.breakdown:
         if one.id == OF_VERDICT and (held := _all_waiting(result, one)):
             row = _called([held], has_letters=has_letters)
-            said.append(f"Nearly all waiting in {row} is due to finding 1")
+            said.append(f"Nearly all waiting in {row} is due to the problem above")
         elif one.id == OF_VERDICT and inside(one.label) not in rows:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
             told.append(f"{inside(one.label)}, {spent}{_waited(one)}")
@@ -118,8 +118,8 @@ def work_of_verdict(result: Analysis) -> str:
     saving = first.first_action.gain_s if first and first.first_action else None
     if saving is not None and seconds(saving) != seconds(found.seconds):
         # the rest of it is known to be lost, and told of as that
-        return f"{amount} ({of}) of what finding 1 would save"
-    return f"what finding 1 would save, {amount} ({of})"
+        return f"{amount} ({of}) of what the first action would save"
+    return f"what the first action would save, {amount} ({of})"
 
 
 def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:

@@ -53,6 +53,7 @@ def _context(result: Analysis) -> Context:
     has_first = bool(top) and not is_of_damage(result)
     return {
         "action": verdict.action,
+        "hot_spots": verdict.hot_spots,
         "seen": [finding_view(row, place, wholes(result)) for row, place in also_seen(result)],
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),

@@ -97,7 +97,7 @@ def _legend(used: Sequence[Shown]) -> list[Shown]:
 
 
 def _together(labels: Sequence[str]) -> str:
-    """`Training work, computation: waiting for a CPU` of two labels that end alike."""
+    """`Training, computation: waiting for a CPU` of two labels that end alike."""
     parts = [label.partition(": ") for label in dict.fromkeys(labels)]
     first, _, what = parts[0]
     if len(parts) == 1 or not what or any(one[2] != what for one in parts):

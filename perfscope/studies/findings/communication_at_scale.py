@@ -76,10 +76,7 @@ def _finding(study: Scaling, several: list[Point], shares: list[float]) -> Study
         actions=(
             "Give each rank more work between exchanges: larger batches, or gradient accumulation.",
             "Send less, or hide it: overlap with the backward pass, fusion, narrower gradients.",
-            (
-                "Check whether the largest run reaches the bandwidth of its network: perfscope "
-                "analyze."
-            ),
+            "perfscope analyze tells whether the largest run reaches its network's bandwidth.",
         ),
         runs=(last.representative.label,),
     )

@@ -22,6 +22,8 @@ RARELY, FREE = 26, 0.75  # of what is lost, what is no load of others on the hos
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)
+RUNNER = ("run", "/env/lib/python3.11/site-packages/torch/nn/modules/module.py", 1845)
+HOOK = ("Stats.attach.<locals>.record", "/home/me/train.py", 35)
 ALSO = ("compare", "/home/me/train.py", 50)
 
 
@@ -35,6 +37,7 @@ def judged(
     calls: tuple[tuple[str, str, int], ...] = (),
     elements: tuple[int, ...] = (),
     looked_at: tuple[str, str, int] = GROWING,
+    grows: tuple[tuple[str, str, int], ...] = (FIXED, GROWING),
 ) -> Finding:
     """Two ranks with steps of 0.1 s and what is given, and chance.
 
@@ -55,7 +58,7 @@ def judged(
             rank.op("MPI_Allreduce", end - 0.01 - waited_s, end, comm=0, seq=step)
             rank.stack(begin + 0.02, (FIXED,))
             if not waited_s and (spent[step] > 0.01 or is_seen):
-                rank.stack(end - 0.02, (FIXED, GROWING, *calls))
+                rank.stack(end - 0.02, (*grows, *calls))
             begin = end
         if elements:
             one = {"name": "values", "looks": 9, "elements": list(elements)}
@@ -98,8 +101,18 @@ def test_what_a_library_takes_longer_for_need_not_be_more(
     product = ("numpy.multiply", "<built-in>", 0)
     finding = judged(lambda step: 0.002 * step, calls=(product,), elements=elements)
     assert finding.status is Status.FAIL
-    assert finding.actions[0].startswith("Look in summarize()") is is_kept
+    assert ("instead of on everything kept so far" in finding.actions[0]) is is_kept
     assert ("subnormal" in finding.actions[0]) is not is_kept
+
+
+@pytest.mark.parametrize(("caller", "is_given"), [(RUNNER, True), (FIXED, False)])
+def test_a_function_that_a_library_calls_is_to_be_registered_once(
+    caller: tuple[str, str, int], *, is_given: bool
+) -> None:
+    """A function made in another one, which a library calls, or the program itself."""
+    finding = judged(lambda step: 0.002 * step, grows=(FIXED, caller, HOOK))
+    assert ("Register record() once" in finding.actions[0]) is is_given
+    assert ("Stats.attach() makes it, and torch calls it" in finding.actions[0]) is is_given
 
 
 def test_what_a_library_takes_that_is_no_array_is_kept() -> None:
@@ -108,7 +121,7 @@ def test_what_a_library_takes_that_is_no_array_is_kept() -> None:
     finding = judged(
         lambda step: 0.002 * step, calls=(median,), elements=(500, 500), looked_at=ALSO
     )
-    assert finding.actions[0].startswith("Look in summarize()")
+    assert "instead of on everything kept so far" in finding.actions[0]
 
 
 def test_steps_that_are_longer_from_one_on_and_stay_so() -> None:
@@ -336,7 +349,7 @@ def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others(
     one = crowded(growing, lambda _: 1.0, level_on_1_s=0.02)
     assert "summarize() takes longer per step" in one.title
     assert one.ranks == (0,)
-    assert "on rank 0 and on rank 1, which does the same without getting" in one.actions[0]
+    assert "no more on rank 0 than on rank 1, where it gets no slower" in one.actions[0]
     assert "everything kept so far" in one.actions[1]
     both = crowded(growing, lambda _: 1.0)
     assert "everything kept so far" in both.actions[0]

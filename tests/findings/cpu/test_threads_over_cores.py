@@ -353,7 +353,7 @@ def test_no_cpu_more_is_offered_where_the_node_has_none() -> None:
     assert "fewer" not in full.actions[0]  # of two ranks one alone would be left
     assert "PE=" not in full.actions[0]
     wide = judged(runnable=2, metadata={**noted, "topology": {"cpus": 8}})
-    assert "give each rank 2 CPUs: `mpirun --bind-to none" in wide.actions[0]
+    assert "give each rank 2 CPUs: `mpirun -bind-to none`" in wide.actions[0]
 
 
 def test_the_node_that_fails_comes_before_the_most_crowded() -> None:

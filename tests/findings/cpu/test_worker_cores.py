@@ -24,9 +24,12 @@ def judged(
     environment: dict[str, str] | None = None,
     metadata: dict[str, Any] | None = None,
     ending: Ending | None = None,
+    launcher: str = "mpirun (MPICH)",
+    main_waits_s: float | None = None,
 ) -> Finding:
     """Ranks of 20 s whose threads keep `own` CPUs busy beside processes that used so much."""
     builder = TraceBuilder(len(masks), end_s=20.0)
+    builder.set(launcher=launcher)
     for number, mask in enumerate(masks):
         count = 8 if mask == "0-7" else 1
         noted = {**(LOADER if metadata is None else metadata), "environment": environment or {}}
@@ -45,6 +48,9 @@ def judged(
         for tick in range(5, 195):
             at = tick / 10
             rank.process_sample(at, cpu_s=at * own, queue_delay_s=at * own * delay)
+            if main_waits_s is not None:
+                rank.main_sample(at, cpu_s=at * own, queue_delay_s=at / 20 * main_waits_s)
+                rank.stack(at, [("main", "/job/train.py", 40)])
     return analyze_trace(builder.build()).findings["worker_cores"]
 
 
@@ -57,10 +63,34 @@ def test_workers_on_the_one_core_of_their_rank() -> None:
     rows = {row.label: row.value for row in finding.evidence}
     assert rows["Busy with its 2 input processes"] == pytest.approx(10 / 19)
     assert rows["Busy with training"] == pytest.approx(0.5)
-    assert "--bind-to none" in finding.actions[0]
+    assert "Give each rank 2 CPUs: `mpirun -bind-to none`" in finding.actions[0]
     assert "num_workers of the DataLoader from 2 to 1" in finding.actions[1]
     assert finding.gain_s is None
     assert {"threads_over_cores", "data_stall"} <= set(finding.overlaps)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "how"),
+    [
+        ("direct", ""),
+        ("torchrun", ""),
+        ("mpirun (Open MPI)", "mpirun --bind-to none"),
+        ("", "srun"),
+    ],
+)
+def test_how_to_bind_is_told_for_what_starts_the_ranks(launcher: str, how: str) -> None:
+    told = judged(launcher=launcher).actions[0]
+    assert how in told
+    assert ("`" in told) is bool(how)
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(0.1, False), (2.0, True)])
+def test_waits_for_helpers_matter_where_the_training_does_the_waiting(
+    seconds: float, *, is_told: bool
+) -> None:
+    """Of 19 s main threads wait 0.1 s or 2 s, a tenth of the CPU time that they get or twice it."""
+    finding = judged(own=0.05, delay=seconds, main_waits_s=seconds, children_s=16.0)
+    assert finding.status.is_fault is is_told
 
 
 def test_a_little_waiting_is_a_warning() -> None:

@@ -16,7 +16,7 @@ MAIN = ("main", "/job/train.py", 40)
 FEATURIZE = ("featurize", "/job/train.py", 12)
 
 
-def found(*, forks: int, rss_bytes: int = 1 << 28) -> dict[str, Finding]:
+def found(*, forks: int, rss_bytes: int = 1 << 28, queued: float = 0.0) -> dict[str, Finding]:
     """Two ranks that start a process in each step and work then; each has one CPU, and waits."""
     builder = TraceBuilder(2, end_s=2.0 + STEP_S * STEPS)
     for number in (0, 1):
@@ -34,7 +34,14 @@ def found(*, forks: int, rss_bytes: int = 1 << 28) -> dict[str, Finding]:
         for tick in range(round(10 * (STEP_S * STEPS + 2.0))):
             at = tick / 10
             faults = round(FAULTS_PER_S * at)
-            rank.main_sample(at, cpu_s=at, kernel_s=KERNEL * at, minor_faults=faults)
+            queued_s = at * queued
+            rank.main_sample(
+                at,
+                cpu_s=at - queued_s,
+                queue_delay_s=queued_s,
+                kernel_s=KERNEL * at,
+                minor_faults=faults,
+            )
             rank.process_sample(at, rss_bytes=rss_bytes, cpu_s=at, runnable=1, queue_delay_s=at / 3)
             rank.system_sample(at, read_bytes=0)
         rank.finalize(1.0 + STEP_S * STEPS)
@@ -70,6 +77,6 @@ def test_page_faults_that_forks_do_not_explain_keep_their_own_cure(
 
 
 def test_processes_that_live_for_a_step_ask_for_no_more_cpus() -> None:
-    told = found(forks=2 * STEPS)["worker_cores"]
+    told = found(forks=2 * STEPS, queued=0.1)["worker_cores"]
     assert (told.status, told.overlaps[-1]) == (Status.INFO, "lost_to_subprocess")
-    assert found(forks=2)["worker_cores"].status is Status.FAIL
+    assert found(forks=2, queued=0.1)["worker_cores"].status is Status.FAIL

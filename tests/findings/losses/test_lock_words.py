@@ -88,10 +88,9 @@ def test_the_thread_that_works_meanwhile_is_named() -> None:
     assert found.title == (
         "Waiting for a lock takes 2.40 s per rank, held in write() (journal.py:28)"
     )
-    who = (
-        "While main() (train.py:40) waits for the lock, journal of the same process is in write() "
-    )
-    assert found.actions[0].startswith(who)
+    assert found.actions[0].startswith("Move the work in write() (journal.py:28) out of the lock")
+    who = "while main() (train.py:40) waits for the lock, journal of the same process is there"
+    assert who in found.actions[0]
     assert [frame.function for frame in found.where] == ["write", "main"]  # the line to change
     assert (found.confidence, found.is_inferred) == (Confidence.MEDIUM, True)  # it need not hold it
 
@@ -100,7 +99,7 @@ def test_of_a_task_nothing_is_said_of_locks() -> None:
     result = library("concurrent/futures/_base.py", "Future.result")
     found = waiting(result, ACQUIRE, worker=WRITE)
     assert found.title.startswith("Waiting for the result of a task takes ")
-    assert "While the result of a task is waited for, " in found.actions[0]
+    assert "while the result of a task is waited for, " in found.actions[0]
     assert "lock" not in found.actions[0]
 
 
@@ -110,8 +109,8 @@ def test_of_a_lock_on_a_file_the_other_rank_is_named() -> None:
     assert found.title == (
         "Waiting for a file lock takes 1.20 s per rank, held in main() (train.py:40)"
     )
-    assert found.actions[0].startswith(
-        "While main() (train.py:40) waits for the lock, the other rank is in main() (train.py:40). "
+    assert (
+        "while main() (train.py:40) waits for the lock, the other rank is there" in found.actions[0]
     )
     assert not [one for one in (found.title, *found.actions) if "rank 1" in one]
     assert [one.label for one in found.evidence if "Seen at work" in one.label] == [
@@ -121,7 +120,7 @@ def test_of_a_lock_on_a_file_the_other_rank_is_named() -> None:
 
 def test_where_nobody_was_seen_that_is_said() -> None:
     found = waiting((".__enter__", BUILT_IN, 0), FUTEX, worker=None)
-    assert found.actions[0].startswith("main() (train.py:40) waits for a lock. Find the code that ")
+    assert found.actions[0].startswith("main() (train.py:40) waits for a lock. Hold the lock only ")
     (row,) = [one for one in found.evidence if one.label == "What holds it"]
     assert str(row.value).startswith("not seen: ")
     assert found.confidence is Confidence.HIGH  # nobody is suspected

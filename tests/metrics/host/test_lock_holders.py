@@ -167,7 +167,7 @@ def test_a_thread_that_leaves_a_function_as_the_wait_ends_holds_the_lock_there()
     assert found.doing is Activity.NETWORK
     assert found.calling == GETS[0]
     told = action(found, Frame(*WAITS))
-    assert "thread tracker of the same process is in Tracker.flush() (track.py:46)" in told
+    assert "thread tracker of the same process does in Tracker.flush() (track.py:46) out of" in told
     assert "leaves it as the wait ends: that thread probably holds the lock" in told
     assert "waits for the network in HTTPConnection.getresponse" in told
 

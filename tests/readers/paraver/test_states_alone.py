@@ -44,7 +44,7 @@ def test_no_efficiency_without_the_calls(tmp_path: Path, state: int, calls: int)
     assert "the states of rank 0 show" in metric["reason"]
     by_state = found["hardware"]["variants"]["pop"]["parallel_efficiency"]["value"]
     assert by_state == pytest.approx(0.7)
-    assert "Nothing to fix" not in found["verdict"]["sentence"]
+    assert "All is well" not in found["verdict"]["sentence"]
     accounts = {row["id"]: row["seconds"] for row in found["ledger"]}
     assert accounts["computation"] == 0.0
     assert accounts["untraced"] > 0.0

@@ -44,7 +44,7 @@ def test_efficiency_is_that_of_all_threads(tmp_path: Path) -> None:
     assert metrics["serialization_efficiency"]["value"] is None
     assert metrics["transfer_efficiency"]["value"] is None
     assert found["verdict"]["status"] == "fail"
-    assert "Nothing to fix" not in found["verdict"]["sentence"]
+    assert "All is well" not in found["verdict"]["sentence"]
     [finding] = [row for row in found["findings"] if row["id"] == "idle_threads"]
     assert finding["status"] == "fail"
     assert finding["gain_s"] == pytest.approx(60e-6)
