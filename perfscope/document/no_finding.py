@@ -60,7 +60,7 @@ def first_action(
         return ""
     if status is Status.PASS and not outside(run.results, 0.0):
         return "None needed."
-    return f"None: {NO_CHANGE}."
+    return "None known."
 
 
 def without_findings(
@@ -109,8 +109,8 @@ def _looked_for(findings: Sequence[Finding]) -> str:
     """How much is behind it that nothing was found; what cannot be there is not looked for."""
     made = sum(finding.status not in UNKNOWN for finding in findings)
     absent = sum(finding.status.is_unmade for finding in findings)
-    are = "problem was" if made == 1 else "problems were"
-    return f"{made} known {are} looked for{f'; {absent} more could not be' if absent else ''}."
+    kinds = "kind of problem was" if made == 1 else "kinds of problem were"
+    return f"{made} {kinds} checked for{f'; {absent} more could not be' if absent else ''}."
 
 
 def _useful(losses: LossAccount, ranks: int) -> str:

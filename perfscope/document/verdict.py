@@ -237,7 +237,7 @@ def _unpriced(finding: Finding, of: Wholes) -> str:
     if stake is None:
         return ""
     told = f"{format_seconds(stake.seconds)} ({of.of_run.shares(stake.seconds)})"
-    return f" {told} is at stake; how much of that a fix saves, only a run with it tells."
+    return f" Up to {told} is at stake: a run with the first action tells how much of it is saved."
 
 
 def _kept(results: Results) -> str:

@@ -91,7 +91,7 @@ def test_healthy() -> None:
     found = verdict(analyze(Plan()))
     assert found["status"] == "pass"
     assert found["sentence"].startswith("All is well: ")
-    assert " known problems were looked for" in found["sentence"]
+    assert " kinds of problem were checked for" in found["sentence"]
     assert found["action"] == "None needed."
     assert found["top"] == []
     assert found["combined_gain_s"] is None
@@ -306,7 +306,7 @@ def test_what_does_not_apply_is_no_diagnosis_that_could_not_be_made() -> None:
         fault("unseen", Status.NOT_MEASURED, None),
     ]
     found = build_verdict(analyzed.results, analyzed.replay, findings)
-    assert " 1 known problem was looked for; 1 more could not be." in found["sentence"]
+    assert " 1 kind of problem was checked for; 1 more could not be." in found["sentence"]
 
 
 def polling(busy_s: float) -> TraceBuilder:

@@ -12,7 +12,7 @@ from perfscope.findings.facts.helper_threads import UNEVEN, helper_threads, inpu
 from perfscope.findings.facts.node_threads import cpus_unknown
 from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.enums import Confidence, LossKind, Status
 from perfscope.schema.resources import ThreadsOfRank
 from perfscope.structures import dataclass
 from perfscope.trace.host_cpus import cpu_set
@@ -22,6 +22,8 @@ from perfscope.units import NS, capitalized, counted, format_seconds, format_sha
 BUSY_CPUS_SHARE = 0.8  # of the CPUs allowed, busy with training and helpers: they take turns
 HELPERS_LEAST_CPUS = 0.1  # that loaders and communication threads keep busy: less hardly counts
 MOST_CPUS = 1 << 16
+WANT = (LossKind.CPU_WAIT, LossKind.OTHER_PROCESSES)
+"""Whose CPU time it is that a rank waits for is not always seen."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def judge(run: Facts) -> Outcome:
     if not helpers:
         return not_measured(wording.threads_not_sampled(results.trace))
     found = [one for node in results.resources.nodes for one in _in_the_way(node, helpers)]
-    if found and _held_up_s(results, found) < thresholds.WARN_SHARE * length_s:
+    if found and _held_up_s(run, found) < thresholds.WARN_SHARE * length_s:
         least = f"{100 * thresholds.WARN_SHARE:g} % of the analyzed window"
         return passed(f"The training waits for CPUs that its helpers use for less than {least}.")
     if found:
@@ -166,11 +168,12 @@ def _fault(results: Results, found: list[_Helpers]) -> Finding:
     )
 
 
-def _held_up_s(results: Results, found: Sequence[_Helpers]) -> float:
-    """Seconds for which the rank worst off computes nothing for want of a CPU; endless unknown."""
-    of_rank = {one.rank: one for one in results.resources.cpu_waits}
-    waits = [of_rank.get(one.rank.number) for one in found]
-    return max(inf if one is None else one.lost_s + one.in_pool_s for one in waits)
+def _held_up_s(run: Facts, found: Sequence[_Helpers]) -> float:
+    """Seconds for which want of CPUs holds up the work of the rank worst off; endless unknown."""
+    if not all(len(one.rank.main_samples) for one in found):
+        return inf
+    lost = [one for one in run.losses.entries if one.cause.kind in WANT]
+    return sum(one.most_ns for one in lost) * NS
 
 
 def _who_uses(worst: _Helpers, found: list[_Helpers]) -> str:
@@ -233,7 +236,7 @@ def _evidence(one: _Helpers) -> tuple[Evidence, ...]:
 
 
 def _actions(results: Results, one: _Helpers) -> tuple[str, ...]:
-    needed = max(2, round(one.own_cpus + one.cpus + 0.5))
+    needed = max(2, round(one.own_cpus + one.cpus + 0.5), int(one.threads.cpus_available) + 1)
     node = next(n for n in results.resources.node_threads if one.rank.number in n.ranks)
     whose = "each rank" if len(results.trace.ranks) > 1 else "it"
     each = f" That is one for {whose}, and one for what works beside it." if needed == 2 else ""
