@@ -30,7 +30,7 @@ GOOD_EFFICIENCY = 0.8
 LONGEST_COMMAND = 120
 """Of a command that is told to be run again; a longer one only hides what is said."""
 
-NO_CHANGE = f"no known change would save {100 * WARN_SHARE:g} % of the analyzed window"
+NO_CHANGE = f"no known change would save {100 * WARN_SHARE:g} % of the run"
 
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 
@@ -118,11 +118,13 @@ def _useful(losses: LossAccount, ranks: int) -> str:
     lost, unknown = losses.lost_share or 0.0, losses.unknown_share or 0.0
     if unknown >= WARN_SHARE:
         return f"{_went(lost, ranks)}, and of {format_share(unknown)} nothing is known"
-    return f"{format_share(1.0 - lost)} of {of_all('time', ranks)} in it is useful computation"
+    time = f"{of_all('time', ranks)} in the analyzed window"
+    return f"{format_share(1.0 - lost)} of {time} is useful computation"
 
 
-def _went(lost: float | None, ranks: int, window: str = "it") -> str:
-    return f"{format_share(lost)} of {of_all('time', ranks)} in {window} went to {NOT_USEFUL}"
+def _went(lost: float | None, ranks: int) -> str:
+    time = f"{of_all('time', ranks)} in the analyzed window"
+    return f"{format_share(lost)} of {time} went to {NOT_USEFUL}"
 
 
 def is_well(losses: LossAccount) -> bool:
@@ -144,7 +146,7 @@ def _lost(losses: LossAccount | None, ranks: int) -> str:
     if losses is None or not much_is_lost(losses):
         return ""
     largest = _largest(losses, ranks, "that", is_disturbed=False)
-    return f"{_went(losses.lost_share, ranks, 'the analyzed window')}.{largest}".rstrip(".")
+    return f"{_went(losses.lost_share, ranks)}.{largest}".rstrip(".")
 
 
 def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool) -> str:

@@ -1,9 +1,8 @@
 """Which finding comes first: the one of which most is expected to be had."""
 
 from perfscope.findings.core.finding import Finding, Gain
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, MAJOR
 
-UNPRICED_SHARE = 0.1  # of the focus: the bound that a fault without seconds is ranked as
 LIKELY = MAIN
 """Of a bound, what a change is expected to save: anything from nothing to all of it may be left.
 
@@ -21,11 +20,11 @@ def likely_s(finding: Finding) -> float:
 
 
 def likely_share(finding: Finding) -> float:
-    """The same as a share of the focus of analysis; without seconds it is a part of the stake."""
+    """The same as a share of the focus of analysis; without seconds of the stake, or it is much."""
     saving = finding.recommended
     if saving is None:
         stake = finding.at_stake.share if finding.at_stake else 0.0
-        return LIKELY * max(stake, UNPRICED_SHARE)
+        return LIKELY * max(stake, MAJOR)
     return saving.share * _likely(finding, saving)
 
 

@@ -22,8 +22,6 @@ RARELY, FREE = 26, 0.75  # of what is lost, what is no load of others on the hos
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)
-RUNNER = ("run", "/env/lib/python3.11/site-packages/torch/nn/modules/module.py", 1845)
-HOOK = ("Stats.attach.<locals>.record", "/home/me/train.py", 35)
 ALSO = ("compare", "/home/me/train.py", 50)
 
 
@@ -103,16 +101,6 @@ def test_what_a_library_takes_longer_for_need_not_be_more(
     assert finding.status is Status.FAIL
     assert ("instead of on everything kept so far" in finding.actions[0]) is is_kept
     assert ("subnormal" in finding.actions[0]) is not is_kept
-
-
-@pytest.mark.parametrize(("caller", "is_given"), [(RUNNER, True), (FIXED, False)])
-def test_a_function_that_a_library_calls_is_to_be_registered_once(
-    caller: tuple[str, str, int], *, is_given: bool
-) -> None:
-    """A function made in another one, which a library calls, or the program itself."""
-    finding = judged(lambda step: 0.002 * step, grows=(FIXED, caller, HOOK))
-    assert ("Register record() once" in finding.actions[0]) is is_given
-    assert ("Stats.attach() makes it, and torch calls it" in finding.actions[0]) is is_given
 
 
 def test_what_a_library_takes_that_is_no_array_is_kept() -> None:
