@@ -30,7 +30,7 @@ GOOD_EFFICIENCY = 0.8
 LONGEST_COMMAND = 120
 """Of a command that is told to be run again; a longer one only hides what is said."""
 
-NO_CHANGE = f"no known change would save {100 * WARN_SHARE:g} % of the run"
+NO_CHANGE = f"no known change would save {100 * WARN_SHARE:g} % of the analyzed window"
 
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 

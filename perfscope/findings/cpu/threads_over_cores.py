@@ -46,8 +46,7 @@ def judge(run: Facts) -> Outcome:
         status = Status.INFO
     if status is Status.INFO and _is_told_of_others(run, worst):
         status = Status.PASS
-    gain = run.cpu_wait_gain
-    is_sure = gain is not None and _is_sure(gain)
+    is_sure = (gain := run.cpu_wait_gain) is not None and _is_sure(gain)
     if status.is_fault and worst.is_horovods_alone:
         status = Status.WARN if is_sure else Status.INFO
     claims = _are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
