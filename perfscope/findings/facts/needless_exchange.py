@@ -3,12 +3,14 @@
 import math
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from perfscope.findings.core.finding import Evidence, Gain
-from perfscope.findings.core.gain import as_bare_bound, bound_s, predicted_gain
+from perfscope.findings.core.gain import as_bare_bound, bound_s, predicted_gain, replayed
 from perfscope.findings.facts.facts import Facts
-from perfscope.judging import MAIN, NEGLIGIBLE
+from perfscope.findings.facts.node_threads import status_of
+from perfscope.judging import MAIN, MOST_LOST, NEGLIGIBLE
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import PhaseKind
@@ -57,6 +59,40 @@ def needless_work(run: Facts, needless: Needless) -> Gain | None:
         results, run.replay, edits, bound_s=bound_s(results, gone_s), is_planned=True
     )
     return as_bare_bound(gain)
+
+
+def without(run: Facts, needless: Needless) -> Gain | None:
+    """What a run without an exchange saves that is counted; None where it cannot be replayed.
+
+    Threads that copy and add up what is exchanged take CPUs from the backward passes beside them.
+    Where nothing else of the job does, main threads wait for these: as large a part of that ends as
+    of the exchanges. The least is what the transfer alone saves.
+    """
+    alone = run.replay.predict([needless.edit])
+    edits = (needless.edit, *_beside(run, needless.share))
+    found = run.replay.predict(edits)
+    if alone is None or found is None:
+        return None
+    gain = replayed(run.results, found, edits, is_planned=True)
+    if alone.interval_s is None or found.interval_s is None:
+        return replace(gain, interval_s=None)
+    ends = (
+        min(alone.interval_s[0], found.interval_s[0]),
+        max(alone.interval_s[1], found.interval_s[1]),
+    )
+    return replace(gain, interval_s=ends, is_by_assumption=len(edits) > 1)
+
+
+def _beside(run: Facts, share: float) -> list[Edit]:
+    """Work without that share of what main threads wait in it for threads of the exchange."""
+    if any(load.has_workers or status_of(load).is_fault for load in run.node_loads):
+        return []
+    waits = [one.part(is_of_others=False) for one in run.results.resources.cpu_waits]
+    return [
+        Edit(ranks=(one.rank,), factor=1.0 - share * min(one.in_work_share, MOST_LOST))
+        for one in waits
+        if one.in_work_share > 0
+    ]
 
 
 def needless_exchange(results: Results) -> tuple[Needless, ...]:

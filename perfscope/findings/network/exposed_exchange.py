@@ -15,6 +15,7 @@ from perfscope.findings.facts.needless_exchange import (
     has_small_buckets,
     needless_exchange,
     needless_work,
+    without,
 )
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
@@ -29,7 +30,7 @@ from perfscope.findings.facts.network_facts import (
     unknown,
 )
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Basis, Confidence, Status
+from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_seconds
 
 PROFILER = (
@@ -82,7 +83,8 @@ def judge(run: Facts) -> Outcome:
             f"{sampled_places.waits(results)}"
             f"{CONTENDED if facts.is_contended else ''}"
         ),
-        gain=computed or as_bound(facts.whole),  # no network needs no time
+        # no network needs no time
+        gain=computed or as_bound(max(facts.whole, first, key=lambda one: one.seconds)),
         confidence=_confidence(facts, is_counted=is_counted),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=(*(one.evidence for one in needless), *_evidence(results)),
@@ -113,16 +115,17 @@ def _confidence(facts: NetworkFacts, *, is_counted: bool) -> Confidence:
 def _first(run: Facts, needless: Sequence[Needless]) -> Gain:
     """What an exchange without what nothing uses, or else of half as many bytes, saves at most.
 
-    Exchanges that are not made at all save what a replay without them tells, or a little more.
+    Exchanges that are not made at all save what a replay without them tells.
     """
     if not needless:
         return halved(run.results, run.network)
     edit, share = needless[0].edit, needless[0].share
+    if needless[0].is_counted and (gain := without(run, needless[0])):
+        return gain
     seconds = gain_of(run.replay, edit)
     if seconds is None:
         return saved(run.results, share * run.network.whole.seconds, is_planned=True)
-    basis = Basis.REPLAY if needless[0].is_counted else Basis.UPPER_BOUND
-    return saved(run.results, seconds, basis=basis, edits=(edit,), is_planned=True)
+    return saved(run.results, seconds, edits=(edit,), is_planned=True)
 
 
 def _not_exposed(results: Results) -> Quiet | None:

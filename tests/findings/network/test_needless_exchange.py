@@ -55,12 +55,24 @@ def test_four_exchanges_before_the_optimizer_steps_are_three_too_many() -> None:
     assert "now 4 times per optimizer step" in rarer
 
 
-def without_cpus(trace: Trace) -> Trace:
-    """The same on ranks that wait for a CPU for half of the time."""
+def without_cpus(trace: Trace, share: float = 0.5) -> Trace:
+    """The same on ranks that wait for a CPU for such a share of the time."""
     rows = np.zeros(200, MAIN_SAMPLE_DTYPE)
     rows["t"] = np.linspace(0, trace.wall_ns, len(rows))
-    rows["cpu_ns"] = rows["queue_delay_ns"] = rows["t"] // 2
+    rows["queue_delay_ns"] = rows["t"] * share
+    rows["cpu_ns"] = rows["t"] - rows["queue_delay_ns"]
     return replace(trace, ranks=[replace(rank, main_samples=rows) for rank in trace.ranks])
+
+
+def test_cpus_that_the_exchange_takes_from_the_work_beside_it_are_given_back() -> None:
+    """Of 80 ms 60, and as large a part of the 10 ms in which a step has no CPU."""
+    saving = judged(without_cpus(exchanging(4), 0.1)).recommended
+    assert saving is not None
+    assert saving.seconds == pytest.approx(STEPS * (0.06 + 0.75 * 0.01), rel=0.02)
+    assert saving.interval_s is not None
+    assert saving.interval_s[0] == pytest.approx(STEPS * 0.06, rel=0.05)
+    assert saving.interval_s[1] >= saving.seconds
+    assert saving.is_by_assumption
 
 
 def test_exchanges_that_are_counted_are_certain_where_ranks_wait_for_cpus() -> None:
