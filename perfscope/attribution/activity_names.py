@@ -49,7 +49,6 @@ RULES: dict[Activity, str] = {
         zlib* gzip* bz2* lzma* zstandard* zstd* compression* _compression* lz4* blosc* blosc2*
         snappy* brotli* zipfile._ZipWriteFile*
     """,
-    Activity.UNPACKING: "zipfile.ZipExtFile*",
     Activity.HASHING: """
         hashlib* sha1* sha2* sha3* md5* blake2* xxhash* zlib.crc32 zlib.adler32 binascii.crc32
     """,

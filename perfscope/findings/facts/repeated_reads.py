@@ -1,5 +1,7 @@
 """Files whose bytes a rank reads again and again, by what the kernel counts and they hold."""
 
+from dataclasses import replace
+
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
@@ -102,8 +104,13 @@ def _are_all(results: Results, rank: Rank, files: ReadFiles) -> bool:
     return files.is_whole and files.seen_once + FEWEST_SAMPLES <= MAIN * met
 
 
-def change(again: ReadAgain) -> str:
-    """What was seen, and what to do instead: an index, where each step reads all of a file."""
+def change(again: ReadAgain, of_archive: str = "") -> str:
+    """What was seen, and what to do instead: an index, where each step reads all of a file.
+
+    `of_archive` is that for an archive, which no index helps; "" for other files.
+    """
+    if of_archive:
+        return f"{of_archive} {capitalized(_seen(replace(again, calls='')))}."
     if not again.is_each_step:
         return keep(again)
     return (

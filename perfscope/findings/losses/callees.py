@@ -1,7 +1,9 @@
 """What a line of the program calls while something is lost there."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from enum import Enum
 
 import numpy as np
 
@@ -22,6 +24,14 @@ INNER = "<locals>"
 """In the names of functions that are made in others, as decorators do."""
 
 
+class FilesUse(Enum):
+    """What a call does with files."""
+
+    ARCHIVE = "reads an archive (zip), which may be compressed or not"
+    READS = "only reads"
+    WRITES = "only writes"
+
+
 @dataclass(frozen=True)
 class Callee:
     """The function of a library that the program calls where most of a loss is seen.
@@ -29,7 +39,8 @@ class Callee:
     `shares` are by rank: of the time that the rank spends in that function of the program, outside
     communication, what all of the call takes, and not only what is lost; `seconds` are the call's,
     and `lost_s` those that are lost in it, the mean of these ranks. `goes_through_all`: nearly
-    all that is lost is in a function of C that is given all items at once.
+    all that is lost is in a function of C that is given all items at once. `files_use` is what it
+    does with files, as far as what it calls tells.
     """
 
     name: str
@@ -37,6 +48,7 @@ class Callee:
     seconds: Mapping[int, float]
     lost_s: float
     goes_through_all: bool = False
+    files_use: FilesUse | None = None
 
     @property
     def mean_s(self) -> float:
@@ -81,6 +93,7 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
         {rank: float(ns[is_call].sum()) * NS for rank, ns in spent.items()},
         float(lost[is_call & is_lost].sum()) * NS / len(spent),
         _goes_through_all(trace, lost * (is_call & is_lost)),
+        _files_use(trace, lost * (is_call & is_lost)),
     )
 
 
@@ -112,6 +125,34 @@ def _goes_through_all(trace: Trace, spent: Floats) -> bool:
 
 def _is_whole(frame: Frame) -> bool:
     return frame.file == BUILT_IN and frame.function in WHOLE
+
+
+ARCHIVES = "ZipExtFile", "/zipfile"
+"""The class whose objects read a file of an archive, and the module that it is of."""
+
+_READS, _WRITES = (
+    re.compile(r"(?i)(?<!th)read|load|recv"),
+    re.compile(r"(?i)writ|dump|save|flush|sync"),
+)
+
+
+def _files_use(trace: Trace, spent: Floats) -> FilesUse | None:
+    """What a call does with files by the functions that it is seen in; None where these differ.
+
+    Of two names of which one says reading and the other writing, the innermost tells. That opening
+    and closing files says neither is no matter.
+    """
+    seen = Counter[FilesUse]()
+    for number in np.flatnonzero(spent > 0).tolist():
+        stack = [trace.frames[one] for one in trace.stacks[number]]
+        if any(one.function.startswith(ARCHIVES[0]) and ARCHIVES[1] in one.file for one in stack):
+            return FilesUse.ARCHIVE
+        names = (one.function for one in reversed(stack))
+        told = ((_READS.search(one), _WRITES.search(one)) for one in names)
+        reads = next((bool(read) for read, write in told if bool(read) != bool(write)), None)
+        if reads is not None:
+            seen[FilesUse.READS if reads else FilesUse.WRITES] += spent[number]
+    return next(iter(seen)) if len(seen) == 1 else None
 
 
 def without_calls(entry: Entry, callee: Callee) -> list[Edit]:

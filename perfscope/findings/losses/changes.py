@@ -1,6 +1,7 @@
 """What to change about losses that no diagnosis explains, and what they are called."""
 
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
+from perfscope.findings.losses.callees import FilesUse
 from perfscope.schema.enums import Activity, LossPattern
 from perfscope.trace.operations import OperationClass
 
@@ -69,6 +70,20 @@ CHANGES: dict[Activity, str] = {
     ),
 }
 """By activity: what to change."""
+
+OF_FILES: dict[FilesUse, str] = {
+    FilesUse.ARCHIVE: (
+        "Each access reads the whole of what it asks for again, and decompresses it where it is "
+        "compressed: read it once and keep it in memory, or store arrays as .npy and memory-map "
+        'them (`numpy.load(path, mmap_mode="r")`).'
+    ),
+    FilesUse.READS: (
+        "Keep files open, and read in large blocks, once before the first step or in a loader "
+        "process."
+    ),
+    FilesUse.WRITES: "Keep files open, and write less often, in large blocks, from one rank.",
+}
+"""The same of file I/O, where it is seen what is done with files."""
 
 ONE_LINE = (
     "Replace what this one line goes through, as a comprehension does, with whole-array "

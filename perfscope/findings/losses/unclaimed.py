@@ -17,7 +17,8 @@ from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.around_calls import with_loop
-from perfscope.findings.losses.callees import Callee, callee_of, is_needed, without_calls
+from perfscope.findings.losses.callees import Callee, FilesUse, callee_of, is_needed, without_calls
+from perfscope.findings.losses.changes import OF_FILES
 from perfscope.findings.losses.claims import GROWTH, TRANSIENT
 from perfscope.findings.losses.groups import (
     BOUNDED,
@@ -184,10 +185,11 @@ def _finding(run: Facts, group: Group) -> Finding:
     is_guess = holder is not None and lock_holder.is_inferred(holder)
     held = _held(holder, group.ranks, is_lock=is_lock)
     again = read_again.seen(run, group)
+    told = callee if calls or words.is_archive(entries[0], callee) else None
     found = Finding(
         id=group.id,
         status=status,
-        title=_title(run, group, meeting, workers, again, callee if calls else None, holder),
+        title=_title(run, group, meeting, workers, again, told, holder),
         summary=_summary(group, gain),
         gain=gain,
         # what ranks did is seen, and why others wait is inferred from the pattern of their waits;
@@ -312,7 +314,8 @@ def _action(
 ) -> str:
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
-    change, one_line = (change_of(again) if again else ""), _is_one_line(run, group)
+    of_archive = OF_FILES[FilesUse.ARCHIVE] if words.is_archive(group.entries[0], callee) else ""
+    change, one_line = (change_of(again, of_archive) if again else ""), _is_one_line(run, group)
     action = words.action(
         group,
         told,

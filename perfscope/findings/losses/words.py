@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from perfscope.findings.core.finding import Gain, Spent
 from perfscope.findings.core.wording import place, ranks, there
 from perfscope.findings.losses import lock_words
-from perfscope.findings.losses.callees import Callee
+from perfscope.findings.losses.callees import Callee, FilesUse
 from perfscope.findings.losses.changes import (
     CHANGES,
     IN_LIBRARY,
     OF_CALLS,
+    OF_FILES,
     OF_PATTERN,
     OF_SEARCH,
     OF_SPARSE,
@@ -29,6 +30,8 @@ from perfscope.trace.model import Frame
 from perfscope.trace.operations import BY_NAME, OperationClass
 from perfscope.units import NS, capitalized, format_seconds, inside, listed
 
+READING = "Reading an archive (zip)"
+
 
 def title(
     group: Group,
@@ -44,7 +47,8 @@ def title(
     `world` are all ranks of the run.
     `meeting` is where ranks that take turns wait for each other, or communicate; None unknown.
     `workers` are those that others wait for by turns, told where they meet nowhere; the action
-    tells who waits for whom. `callee` is what a library does, of which the interpreter is a part.
+    tells who waits for whom. `callee` is what a library does, of which the interpreter is a part,
+    or that reads an archive.
     `held` says where a lock is held meanwhile, which is the line to change.
     """
     first = group.entries[0]
@@ -59,7 +63,8 @@ def title(
         does = f"{'takes' if is_one else 'take'} {spent_by(group, world)}"
         if not _each_s(group):  # it is known by those alone who wait for it
             does = f"{'is' if is_one else 'are'} slowing the run"
-        return f"{named(group, world)} {does}{held or seen}"
+        is_read = is_one and is_archive(first, callee)
+        return f"{READING if is_read else named(group, world)} {does}{held or seen}"
     if first.cause.kind is LossKind.COMMUNICATION:
         inside = f" in {place(meeting)}" if place(meeting) else ""
         told = f", mainly {first.cause.operation}{inside}"
@@ -176,7 +181,8 @@ def action(
     if workers:
         told = f"{turns(workers, world)}.{hides_transfer(workers, gain, world)}"
         return f"{told} {OF_PATTERN[_told_pattern(group)][1]}"
-    change = change or (OF_SPARSE if _is_sparse(first, callee) else change_of(first))
+    change = change or (OF_SPARSE if _is_sparse(first, callee) else _of_files(first, callee))
+    change = change or change_of(first)
     if first.cause.activity is Activity.INTERPRETER:
         in_library = OF_SEARCH if callee is not None and callee.name in SEARCHES else IN_LIBRARY
         if callee is not None and gain.is_bound:
@@ -200,6 +206,18 @@ def _is_sparse(entry: Entry, callee: Callee | None) -> bool:
     """Whether it is of SciPy's matrices: of that library nothing else prepares data."""
     is_prepared = entry.cause.activity is Activity.DATA_PREPARATION
     return is_prepared and callee is not None and callee.name.startswith("scipy.")
+
+
+def is_archive(entry: Entry, callee: Callee | None) -> bool:
+    """Whether a call reads an archive: what is in it may be compressed or not."""
+    is_of_files = entry.cause.activity in (Activity.FILES, Activity.UNPACKING)
+    return is_of_files and callee is not None and callee.files_use is FilesUse.ARCHIVE
+
+
+def _of_files(entry: Entry, callee: Callee | None) -> str:
+    """What to change by what is seen of the use of files; "" of anything else."""
+    is_told = entry.cause.activity is Activity.FILES or is_archive(entry, callee)
+    return OF_FILES.get(callee.files_use, "") if callee and callee.files_use and is_told else ""
 
 
 def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:

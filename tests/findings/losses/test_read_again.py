@@ -64,6 +64,45 @@ def test_a_file_that_is_read_a_few_times_is_to_be_kept_in_memory() -> None:
     assert "INDEX" not in found.actions[0]
 
 
+LIBRARY = "/usr/lib/python3.11"
+ITEM = ("NpzFile.__getitem__", f"{LIBRARY}/site-packages/numpy/lib/npyio.py", 250)
+STORED = [*READING[:2], ITEM, ("ZipExtFile._update_crc", f"{LIBRARY}/zipfile.py", 1000)]
+
+
+def test_an_archive_that_is_read_over_and_over_is_not_said_to_be_compressed() -> None:
+    found = judged([{**TABLE, "name": "table.npz"}], read_bytes=STEPS * HELD, reading=STORED)
+    assert "table.npz (10.0 MiB)" in found.title
+    told = f"{found.title} {found.actions[0]}"
+    assert "ecompressing" not in told
+    assert "decompresses it where it is compressed" in told
+    assert "INDEX" not in told
+    assert "mmap_mode" in told
+    assert f"at least {STEPS} times" in told
+
+
+def test_an_archive_of_which_nothing_else_is_known_is_read_and_not_written() -> None:
+    found = judged([], read_bytes=0, reading=STORED)
+    assert found.title.startswith("Reading an archive (zip) takes 4.00 s per rank")
+    assert "mmap_mode" in found.actions[0]
+    assert "write" not in found.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "told", "untold"),
+    [("io.BufferedReader.read", "read", "write"), ("io.BufferedWriter.write", "write", "read")],
+)
+def test_of_files_that_are_only_read_or_written_nothing_else_is_said(
+    call: str, told: str, untold: str
+) -> None:
+    action = (
+        judged([], read_bytes=0, reading=[*READING[:2], (call, "<built-in>", 0)])
+        .actions[0]
+        .partition(": ")[2]
+    )
+    assert told in action
+    assert untold not in action
+
+
 @pytest.mark.parametrize(
     ("files", "times", "told"),
     [
