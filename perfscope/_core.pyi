@@ -15,7 +15,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Small: TypeAlias = npt.NDArray[np.int32]
-Tags: TypeAlias = tuple[Small, int, Small | None, bool]
+Tags: TypeAlias = tuple[Small, int, Small | None]
 SmallCodes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Of 16 or 32 bits each."""
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -879,36 +879,21 @@ class Replay:
         waits_at_end: npt.NDArray[np.uint8],
         waits: npt.NDArray[np.float64] | None = None,
         tags: Sequence[Tags],
+        edges: npt.NDArray[np.int64] | None = None,
     ) -> list[dict[str, Any]]:
         """Delay costs, and who waited for whom, for each kind of tags: waits are explained once.
 
         `waits` are the waits to be charged, by row; None: as long as the replay has them. `tags`
         are for each kind the tag of each piece of work, below how many they are, the last for
-        transfer; the units of time that rows belong to, as steps are, None: what is charged is not
-        told; and whether it is told who waited for whom.
+        transfer; and the units of time that rows belong to, as steps are, or None. `edges` cut the
+        run into parts: the first segment of each, and how many there are; None: one part.
 
-        `direct` and `indirect` by (rank, tag), flattened; `unattributed`; `waiting`, their sum;
-        and one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a segment, unit,
-        rank and tag that waits are charged to, directly or not: `charged_unit`, `charged_rank`,
-        `charged_tag`, `charged_ns`; the unit is that in which the rank came late.
-        """
-
-    def delay_costs(
-        self,
-        gap: npt.NDArray[np.float64],
-        transfer: npt.NDArray[np.float64],
-        *,
-        piece_starts: npt.NDArray[np.int64],
-        ns: npt.NDArray[np.float64],
-        waits_at_end: npt.NDArray[np.uint8],
-        waits: npt.NDArray[np.float64] | None = None,
-        tags: Sequence[Tags],
-        edges: npt.NDArray[np.int64],
-        take: Callable[[list[dict[str, Any]]], None],
-    ) -> None:
-        """As `delay_cost`, of parts of the run, one after the other.
-
-        `take` is called with what the segments from one of the `edges` to the next cost.
+        `unattributed` and `waiting`. Without units, `direct` and `indirect` by (rank, tag),
+        flattened; one element a pair of ranks: `waiter`, `cause`, `ns`; and one element a part:
+        `part_direct`, `part_indirect`, and of the cell of a rank and tag that costs most in it
+        `part_cell`, -1 none, `part_cell_direct` and `part_cell_indirect`. With units, one element a
+        segment, unit, rank and tag that waits are charged to, directly or not: `charged_unit`,
+        `charged_rank`, `charged_tag`, `charged_ns`; the unit is that in which the rank came late.
         """
 
 class RocprofJson:

@@ -90,7 +90,7 @@ def _causes(engine: _core.Replay, window: Window) -> None:
         piece_starts=np.arange(rows + 1),
         ns=window.gap_ns,
         waits_at_end=np.ones(window.cut_rows.shape[1], np.uint8),
-        tags=[(np.zeros(rows, np.int32), 2, None, True)],
+        tags=[(np.zeros(rows, np.int32), 2, None)],
     )
 
 

@@ -75,6 +75,13 @@ public:
         idle_.push_back(std::move(own));
     }
 
+    // Calls each(hands), when all are idle.
+    template <class Each> void for_each(const Each &each) const
+    {
+        for (const std::unique_ptr<Hands> &one : idle_)
+            each(*one);
+    }
+
 private:
     std::mutex lock_;
     std::vector<std::unique_ptr<Hands>> idle_;

@@ -90,14 +90,15 @@ public:
         std::iota(starts.begin(), starts.end(), 0);
         const Waiting waiting{std::vector<uint8_t>(ranks_, 1), nullptr};
         const Pieces pieces{view(starts), gap_.data()};
-        const Tags tags{none.data(), 2}, others{odd.data(), 3, none.data(), false};
-        const DelayCost cost = delay_cost(program, costs, pieces, waiting, {others, tags}, THREADS)[1];
-        const DelayCost plain = delay_cost(made(), costs, pieces, waiting, {tags}, THREADS)[0]; // that knows no order yet
+        const Tags tags{none.data(), 2}, others{odd.data(), 3, none.data()};
+        const std::vector<size_t> edges{0, program.segments() / 2, program.segments()};
+        const DelayCost cost = delay_cost(program, costs, pieces, waiting, {others, tags}, edges, THREADS)[1];
+        const DelayCost plain = delay_cost(made(), costs, pieces, waiting, {tags}, edges, THREADS)[0]; // that knows no order yet
         if (plain.waiting != cost.waiting || plain.direct != cost.direct || plain.indirect != cost.indirect || plain.ns != cost.ns)
             throw ReplayError("a program that keeps an order has other delay costs");
-        double in_parts = 0.0;
-        delay_costs(program, costs, pieces, waiting, {tags}, {0, program.segments() / 2, program.segments()}, THREADS,
-                    [&](const std::vector<DelayCost> &part) { in_parts += part[0].waiting; });
+        double in_parts = cost.unattributed;
+        for (const auto *part : {&cost.parts.direct, &cost.parts.indirect})
+            in_parts = std::accumulate(part->begin(), part->end(), in_parts);
         expect(in_parts, cost.waiting, "the parts of a run do not add up to its waiting");
         double explained = cost.unattributed;
         for (const auto *part : {&cost.direct, &cost.indirect})

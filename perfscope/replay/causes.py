@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,78 +58,72 @@ class _Path:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Steps that are told together, and the path in them in nanoseconds, shape (groups,)."""
+    """Steps that are told together: the numbers of those of each group; none is no group."""
 
-    steps: tuple[Ints, ...]  # the numbers of those of each group
+    steps: tuple[Ints, ...]
     of_segment: Ints
-    work: Floats
-    transfer: Floats
 
     @classmethod
-    def of(cls, results: Results, program: Program, path: _Path) -> _Groups:
+    def of(cls, results: Results, program: Program) -> _Groups:
         """Those of a run; none where nothing tells its steps."""
         step, numbers = _steps_of_segments(results, program)
         size = max(1, -(-len(numbers) // MOST_ROWS))
-        steps, group = np.split(numbers, range(size, len(numbers), size)), step // size
-        if not len(numbers):
-            return cls((), group, np.empty(0), np.empty(0))
-        work, transfer = (
-            engine.sums_by_key(part.ns, part.rows, program.row_segment, len(steps), group)
-            for part in (path.work, path.transfer)
+        steps = np.split(numbers, range(size, len(numbers), size)) if len(numbers) else []
+        return cls(tuple(steps), step // size)
+
+    def edges(self, program: Program) -> Ints:
+        """The first segment of each group, and behind the last one; of the run without groups."""
+        if not self.steps:
+            return np.array([0, program.segment_count])
+        return np.searchsorted(self.of_segment, np.arange(len(self.steps) + 1))
+
+    def along(self, path: _OnPath, program: Program) -> list[float]:
+        """Seconds of the path in each of them."""
+        ns = engine.sums_by_key(
+            path.ns, path.rows, program.row_segment, len(self.steps), self.of_segment
         )
-        return cls(tuple(steps), group, work, transfer)
+        return [NS * one for one in ns.tolist()]
 
 
 def by_step(
-    groups: _Groups, program: Program, work: WorkOfRows, *, tags: PhaseTags, waits: MeasuredWaits
+    groups: _Groups,
+    program: Program,
+    path: _Path,
+    found: dict[str, Any],
+    tags: PhaseTags,
+    waits: MeasuredWaits,
 ) -> tuple[ReplayedSteps, ...]:
     """Path and delay costs of each step; a segment counts for the step in which it ends.
 
     Segments are explained independently of each other, so the steps add up to the run. Empty where
     the program and its framework tell no steps, or the ranks meet more rarely than once a step.
     """
-    count, group = len(groups.steps), groups.of_segment
-    if not count:
+    if not groups.steps:
         return ()
-    waited = waits.by_unit(program.row_segment, group, count)
-    found: list[dict[str, Any]] = []
-
-    def take(costs: list[dict[str, Any]]) -> None:
-        found.append(_costs(costs[0], float(waited[len(found)]), tags))
-
-    program.engine.delay_costs(
-        *(work.gap_ns, program.transfer_ns),
-        waits=waits.inside,
-        edges=np.searchsorted(group, np.arange(count + 1)),
-        take=take,
-        tags=[(*tags.of_work[:-1], False)],
-        **work.columns,
+    waited = waits.by_unit(program.row_segment, groups.of_segment, len(groups.steps))
+    parts = ("direct", "indirect", "cell", "cell_direct", "cell_indirect")
+    rows = zip(
+        groups.steps,
+        groups.along(path.work, program),
+        groups.along(path.transfer, program),
+        waited.tolist(),
+        *(found[f"part_{name}"].tolist() for name in parts),
+        strict=True,
     )
     return tuple(
-        ReplayedSteps(int(steps[0]), len(steps), work_s=own, transfer_s=moved, **costs)
-        for steps, own, moved, costs in zip(
-            groups.steps,
-            (NS * groups.work).tolist(),
-            (NS * groups.transfer).tolist(),
-            found,
-            strict=True,
+        ReplayedSteps(
+            int(steps[0]),
+            len(steps),
+            work_s=own,
+            transfer_s=moved,
+            direct_s=(direct_s := NS * direct),
+            indirect_s=(indirect_s := NS * indirect),
+            unattributed_s=resolved(left_s := NS * max(0.0, waited_ns - (direct + indirect))),
+            waiting_s=(waiting_s := direct_s + indirect_s + left_s),
+            cause=tags.delay(cell, *most, waiting_s) if cell >= 0 else None,
         )
+        for steps, own, moved, waited_ns, direct, indirect, cell, *most in rows
     )
-
-
-def _costs(costs: dict[str, Any], waited_ns: float, tags: PhaseTags) -> dict[str, Any]:
-    """Waiting in some steps, to whom it is charged, and what cost most."""
-    direct_s, indirect_s = (NS * float(costs[name].sum()) for name in ("direct", "indirect"))
-    charged_ns = float(costs["direct"].sum() + costs["indirect"].sum())
-    unattributed_s = NS * max(0.0, waited_ns - charged_ns)
-    waiting_s = direct_s + indirect_s + unattributed_s
-    return {
-        "waiting_s": waiting_s,
-        "direct_s": direct_s,
-        "indirect_s": indirect_s,
-        "unattributed_s": resolved(unattributed_s),
-        "cause": next(iter(tags.delays(costs, waiting_s, most=1)), None),
-    }
 
 
 def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
@@ -159,39 +154,40 @@ def explained(
     """Who made whom wait, and what waits are charged to step by step: each is explained once."""
     work = WorkOfRows(program)
     steps, tags = Steps.of(results, program), PhaseTags(results, program, work)
+    groups = _Groups.of(results, program)
     by_kind = work.by(kinds.of_piece, len(kinds.causes) - 1, steps.of_row)
     of_phases, of_kinds = program.engine.delay_cost(
         *(work.gap_ns, program.transfer_ns),
         waits=waits.inside,
         tags=[tags.of_work, by_kind],
+        edges=groups.edges(program),
         **work.columns,
     )
     del by_kind
     charged = charges(of_kinds, kinds, steps, waits)
-    return _causes(results, program, work, of_phases, tags=tags, waits=waits), charged
+    path = _Path.of(program, work.gap_ns)
+    del work
+    told = _causes(results, program, path, of_phases, tags=tags, waits=waits)
+    return replace(told, steps=by_step(groups, program, path, of_phases, tags, waits)), charged
 
 
 def _causes(
     results: Results,
     program: Program,
-    work: WorkOfRows,
+    path: _Path,
     found: dict[str, Any],
     *,
     tags: PhaseTags,
     waits: MeasuredWaits,
 ) -> Causes:
     """Who made whom wait in the run, and what its length is made of."""
-    path = _Path.of(program, work.gap_ns)
-    told, groups = _path(results, program, path), _Groups.of(results, program, path)
-    del path  # half of the rows may be on it
     charged_ns = float(found["direct"].sum() + found["indirect"].sum())
     order, left_out = np.split(np.argsort(-found["ns"], kind="stable"), [MOST_PAIRS])
     numbers = program.ranks
     blocks, size = _blocks(found, len(numbers))
     delays = tags.delays(found, NS * waits.total_ns)
-    steps = by_step(groups, program, work, tags=tags, waits=waits)
     return Causes(
-        path=told,
+        path=_path(results, program, path),
         waiting_s=NS * waits.total_ns,
         unattributed_s=resolved(NS * max(0.0, waits.total_ns - charged_ns)),
         delays=delays,
@@ -206,7 +202,6 @@ def _causes(
         ),
         block=blocks,
         ranks_per_block=size,
-        steps=steps,
         pairs_left_out=len(left_out),
         left_out_s=sum((NS * found["ns"][left_out]).tolist()),
     )

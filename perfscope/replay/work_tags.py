@@ -48,18 +48,19 @@ class WorkOfRows:
 
     def by(
         self, kind: npt.NDArray[np.integer], kinds: int, units: Int32s | None = None
-    ) -> tuple[Int32s, int, Int32s | None, bool]:
+    ) -> tuple[Int32s, int, Int32s | None]:
         """One way to tell the work, for the engine's delay costs; communication alone is last.
 
         Each piece has a `kind` below `kinds`, shape (pieces,). Without `units`, which rows belong
-        to, it is told who waited for whom, and with them what was charged when.
+        to, it is told what was charged to each rank and who waited for whom, and with them what was
+        charged when.
         """
         tag = kind.astype(np.int32, copy=False)
         if self._order is not None:
             tag = tag[self._order]
         if len(self._alone):
             tag = np.insert(tag, self._alone, kinds)
-        return tag, kinds + 1, units, units is None
+        return tag, kinds + 1, units
 
 
 class PhaseTags:
@@ -72,24 +73,28 @@ class PhaseTags:
         self.names: tuple[str | None, ...] = (*ids, "", None)
         self._ranks = program.ranks
 
-    def delays(
-        self, found: dict[str, Any], waiting_s: float, *, most: int | None = None
-    ) -> tuple[DelayCause, ...]:
-        """What the engine's delay costs say of each rank and phase, most first, at most so many.
+    def delays(self, found: dict[str, Any], waiting_s: float) -> tuple[DelayCause, ...]:
+        """What the engine's delay costs say of each rank and phase, most first.
 
         `found` is in nanoseconds; shares are of `waiting_s`, which is all waiting.
         """
-        width = len(self.names)
         direct, indirect = found["direct"], found["indirect"]
         cells = np.flatnonzero(direct + indirect > 0)
-        cells = cells[np.argsort(-(direct + indirect)[cells], kind="stable")][:most]
+        cells = cells[np.argsort(-(direct + indirect)[cells], kind="stable")]
         return tuple(
-            DelayCause(
-                rank=self._ranks[cell // width],
-                phase=self.names[cell % width],
-                direct_s=NS * float(direct[cell]),
-                indirect_s=NS * float(indirect[cell]),
-                share=NS * float((direct + indirect)[cell]) / waiting_s if waiting_s else 0.0,
-            )
+            self.delay(cell, float(direct[cell]), float(indirect[cell]), waiting_s)
             for cell in cells.tolist()
+        )
+
+    def delay(
+        self, cell: int, direct_ns: float, indirect_ns: float, waiting_s: float
+    ) -> DelayCause:
+        """What one of the cells of the engine, of a rank and a phase, cost of all waiting."""
+        rank, phase = divmod(cell, len(self.names))
+        return DelayCause(
+            rank=self._ranks[rank],
+            phase=self.names[phase],
+            direct_s=NS * direct_ns,
+            indirect_s=NS * indirect_ns,
+            share=NS * (direct_ns + indirect_ns) / waiting_s if waiting_s else 0.0,
         )

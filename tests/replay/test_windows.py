@@ -35,28 +35,74 @@ def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
         "waits_at_end": np.ones(8, np.uint8),
     }
     tag = np.zeros(len(window.gap_ns), np.int32)
-    told, untold = (tag, 2, None, True), (tag, 2, None, False)
-    (cost,) = one.delay_cost(*columns, **pieces, tags=[told])
-    (again_cost,) = three.delay_cost(*columns, **pieces, tags=[told])
-    assert cost["waiting"] == again_cost["waiting"] > 0
-    for name in ("direct", "indirect", "ns", "waiter", "cause"):
-        assert cost[name].tolist() == again_cost[name].tolist()
-    (without_pairs,) = three.delay_cost(*columns, **pieces, tags=[untold])
-    assert without_pairs["direct"].tolist() == cost["direct"].tolist()
-    assert len(cost["ns"])
-    assert not len(without_pairs["ns"])
-    explained = cost["direct"].sum() + cost["indirect"].sum() + cost["unattributed"]
-    assert explained == pytest.approx(cost["waiting"], rel=1e-9)
-    found: list[list[dict[str, Any]]] = []
+    told, by_unit = (tag, 2, None), (tag, 2, tag)
     segments = len(window.cut_rows) - 1
     edges = np.array([0, 0, segments // 3, segments])
-    three.delay_costs(*columns, **pieces, tags=[told], edges=edges, take=found.append)
-    parts = [part for (part,) in found]
-    assert parts[0]["waiting"] == 0.0
+    cost, charged = one.delay_cost(*columns, **pieces, tags=[told, by_unit], edges=edges)
+    again = three.delay_cost(*columns, **pieces, tags=[told, by_unit], edges=edges)
+    assert cost["waiting"] == charged["waiting"] > 0
+    for name, values in [*cost.items(), *charged.items()]:
+        assert np.any([np.array_equal(other[name], values) for other in again])
+    assert len(cost["ns"])
+    assert not len(charged["ns"])
+    assert not len(charged["direct"])
+    explained = cost["direct"].sum() + cost["indirect"].sum()
+    assert explained + cost["unattributed"] == pytest.approx(cost["waiting"], rel=1e-9)
+    assert charged["charged_ns"].sum() == pytest.approx(explained, rel=1e-9)
+    assert cost["part_direct"][0] == 0.0
+    assert cost["part_cell"].tolist()[0] == -1
     for name in ("direct", "indirect"):
-        assert sum(part[name] for part in parts) == pytest.approx(cost[name], rel=1e-9)
-    with pytest.raises(ValueError, match="do not fit"):
-        three.delay_costs(*columns, **pieces, tags=[told], edges=edges + 1, take=found.append)
+        assert cost[f"part_{name}"].sum() == pytest.approx(cost[name].sum(), rel=1e-9)
+    for wrong in (edges + 1, edges[:1], edges[::-1].copy(), edges[:-1]):
+        with pytest.raises(ValueError, match="do not fit"):
+            three.delay_cost(*columns, **pieces, tags=[told], edges=wrong)
+
+
+def test_the_largest_cost_of_a_part_is_that_of_its_waits() -> None:
+    """Two segments; in the first rank 1 comes 5 later than rank 0, in the second 9 earlier."""
+    cuts = np.array([[0, 3], [1, 4], [2, 5]])
+    gap = np.array([0.0, 2.0, 10.0, 0.0, 7.0, 1.0])
+    window = Window(cut_rows=cuts, needs=Needs.none(6), gap_ns=gap, transfer_ns=np.zeros(6))
+    (cost,) = window.engine(2).delay_cost(
+        *(gap, window.transfer_ns),
+        piece_starts=np.arange(7),
+        ns=gap,
+        waits_at_end=np.ones(2, np.uint8),
+        tags=[(np.array([0, 0, 1, 0, 1, 0], np.int32), 3, None)],
+        edges=np.array([0, 1, 2]),
+    )
+    assert cost["part_direct"].tolist() == [5.0, 9.0]
+    assert cost["part_cell"].tolist() == [1 * 3 + 1, 0 * 3 + 1]
+    assert cost["part_cell_direct"].tolist() == [5.0, 9.0]
+    assert cost["part_cell_indirect"].tolist() == [0.0, 0.0]
+    assert (cost["waiter"].tolist(), cost["cause"].tolist()) == ([0, 1], [1, 0])
+    assert cost["ns"].tolist() == [5.0, 9.0]
+
+
+@pytest.mark.parametrize("ranks", [8, 300])
+def test_who_waits_for_whom_adds_up_whether_pairs_have_places_or_not(ranks: int) -> None:
+    """Of 300 ranks there are more pairs than rows by far."""
+    window = exchanging(ranks, 12, cut_every=3)
+    rows = len(window.gap_ns)
+    is_dense = ranks * ranks <= 4 * rows
+    assert is_dense == (ranks == 8)
+    waits = np.random.default_rng(20261129).integers(0, 500, rows) / 3.0
+    found = [
+        window.engine(threads).delay_cost(
+            *(window.gap_ns, window.transfer_ns),
+            piece_starts=np.arange(rows + 1),
+            ns=window.gap_ns,
+            waits_at_end=np.ones(ranks, np.uint8),
+            waits=waits,
+            tags=[(np.zeros(rows, np.int32), 2, None)],
+        )[0]
+        for threads in (1, 3)
+    ]
+    for name in ("waiter", "cause", "ns"):
+        assert found[0][name].tolist() == found[1][name].tolist()
+    pairs = found[0]["waiter"] * ranks + found[0]["cause"]
+    assert (np.diff(pairs) > 0).all()
+    assert found[0]["ns"].sum() == pytest.approx(found[0]["waiting"], rel=1e-4)
 
 
 def _messages_alone(needs: Needs) -> dict[str, Any]:
@@ -85,21 +131,19 @@ def test_waits_of_many_ranks_are_explained_in_windows_as_in_the_whole_run() -> N
         "waits": generator.integers(0, 500, rows) / 3.0,
     }
     tag = generator.integers(0, 3, rows // 2 * 2).astype(np.int32)
-    by_unit = (tag % 2, 3, (np.arange(rows) % 5).astype(np.int32), False)
-    kinds = [(tag, 4, None, True), by_unit]
+    by_unit = (tag % 2, 3, (np.arange(rows) % 5).astype(np.int32))
+    kinds = [(tag, 4, None), by_unit]
     edges = np.array([0, 5, 6, 40, len(window.cut_rows) - 1])
     found = []
     for one in (without, with_hubs):
         engine = one.engine(window.cut_rows)
         columns = (window.gap_ns, window.transfer_ns)
-        parts: list[dict[str, Any]] = []
-        engine.delay_costs(*columns, **arguments, tags=kinds, edges=edges, take=parts.extend)
-        parts += engine.delay_cost(*columns, **arguments, tags=kinds)
-        (alone,) = engine.delay_cost(*columns, **arguments, tags=[by_unit])
+        costs = engine.delay_cost(*columns, **arguments, tags=kinds, edges=edges)
+        (alone,) = engine.delay_cost(*columns, **arguments, tags=[by_unit], edges=edges)
         assert {name: np.asarray(alone[name]).tolist() for name in alone} == {
-            name: np.asarray(parts[-1][name]).tolist() for name in alone
+            name: np.asarray(costs[-1][name]).tolist() for name in alone
         }
-        found.append([{name: np.asarray(part[name]).tolist() for name in part} for part in parts])
+        found.append([{name: np.asarray(cost[name]).tolist() for name in cost} for cost in costs])
     assert found[0] == found[1]
     assert found[0][-1]["waiting"] > 0
     assert len(found[0][-1]["charged_ns"])

@@ -21,7 +21,7 @@ namespace perfscope {
 using Ints = Column<int64_t>;
 using Small = Column<int32_t>;
 using Floats = Column<double>;
-using AskedTags = std::tuple<Small, size_t, std::optional<Small>, bool>; // as Tags
+using AskedTags = std::tuple<Small, size_t, std::optional<Small>>; // as Tags
 template <class T> using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 static unsigned cores()
@@ -112,30 +112,20 @@ public:
 
     nb::list delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Floats &ns,
                     const Column<uint8_t> &waits_at_end, const std::optional<Floats> &waits,
-                    const std::vector<AskedTags> &tags) const
+                    const std::vector<AskedTags> &tags, const std::optional<Ints> &edges) const
     {
         const Pieces pieces = checked_pieces(piece_starts, ns);
         const Waiting waiting = checked_waiting(waits_at_end, waits);
         const std::vector<Tags> asked = checked_tags(tags, ns.size());
-        return to_python(computed(gap, transfer, [&](const Costs &costs) {
-            return delay_cost(program_, costs, pieces, waiting, asked, threads_);
-        }));
-    }
-
-    void delays_of_parts(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Floats &ns,
-                         const Column<uint8_t> &waits_at_end, const std::optional<Floats> &waits,
-                         const std::vector<AskedTags> &tags, const Ints &edges, const nb::callable &take) const
-    {
-        const Pieces pieces = checked_pieces(piece_starts, ns);
-        const Waiting waiting = checked_waiting(waits_at_end, waits);
-        const std::vector<Tags> asked = checked_tags(tags, ns.size());
-        const std::vector<size_t> parts(edges.data(), edges.data() + edges.size());
-        computed(gap, transfer, [&](const Costs &costs) {
-            delay_costs(program_, costs, pieces, waiting, asked, parts, threads_, [&](std::vector<DelayCost> &&cost) {
-                const nb::gil_scoped_acquire held;
-                take(to_python(std::move(cost)));
-            });
-        });
+        std::vector<size_t> parts{0, program_.segments()};
+        if (edges)
+            parts.assign(edges->data(), edges->data() + edges->size());
+        nb::list all;
+        for (DelayCost &cost : computed(gap, transfer, [&](const Costs &costs) {
+                 return delay_cost(program_, costs, pieces, waiting, asked, parts, threads_);
+             }))
+            all.append(to_python(std::move(cost)));
+        return all;
     }
 
 private:
@@ -183,23 +173,15 @@ private:
     std::vector<Tags> checked_tags(const std::vector<AskedTags> &asked, size_t pieces) const
     {
         std::vector<Tags> all;
-        for (const auto &[tag, count, units, tells_pairs] : asked) {
+        for (const auto &[tag, count, units] : asked) {
             const auto is_tag = [&, most = count](int32_t one) { return one >= 0 && static_cast<size_t>(one) < most; };
             if (tag.size() != pieces || !std::all_of(tag.data(), tag.data() + pieces, is_tag))
                 throw ReplayError("the tags do not fit the pieces of work");
             if (units && (units->size() != program_.rows() ||
                           std::any_of(units->data(), units->data() + units->size(), [](int32_t unit) { return unit < 0; })))
                 throw ReplayError("the units of time do not fit the rows");
-            all.push_back({tag.data(), count, units ? units->data() : nullptr, tells_pairs});
+            all.push_back({tag.data(), count, units ? units->data() : nullptr});
         }
-        return all;
-    }
-
-    static nb::list to_python(std::vector<DelayCost> &&costs)
-    {
-        nb::list all;
-        for (DelayCost &cost : costs)
-            all.append(to_python(std::move(cost)));
         return all;
     }
 
@@ -213,6 +195,11 @@ private:
         result["waiter"] = to_numpy(std::move(cost.waiter));
         result["cause"] = to_numpy(std::move(cost.cause));
         result["ns"] = to_numpy(std::move(cost.ns));
+        result["part_direct"] = to_numpy(std::move(cost.parts.direct));
+        result["part_indirect"] = to_numpy(std::move(cost.parts.indirect));
+        result["part_cell"] = to_numpy(std::move(cost.parts.cell));
+        result["part_cell_direct"] = to_numpy(std::move(cost.parts.cell_direct));
+        result["part_cell_indirect"] = to_numpy(std::move(cost.parts.cell_indirect));
         result["charged_unit"] = to_numpy(std::move(cost.charges.unit));
         result["charged_rank"] = to_numpy(std::move(cost.charges.rank));
         result["charged_tag"] = to_numpy(std::move(cost.charges.tag));
@@ -250,10 +237,7 @@ void bind_replay(nb::module_ &module)
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))
         .def("delay_cost", &Replay::delays, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
              nb::arg("piece_starts"), nb::arg("ns"), nb::arg("waits_at_end"), nb::arg("waits").none() = nb::none(),
-             nb::arg("tags"))
-        .def("delay_costs", &Replay::delays_of_parts, nb::arg("gap"), nb::arg("transfer"), nb::kw_only(),
-             nb::arg("piece_starts"), nb::arg("ns"), nb::arg("waits_at_end"), nb::arg("waits").none() = nb::none(),
-             nb::arg("tags"), nb::arg("edges"), nb::arg("take"));
+             nb::arg("tags"), nb::arg("edges").none() = nb::none());
 }
 
 } // namespace perfscope

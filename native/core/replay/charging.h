@@ -2,11 +2,11 @@
 #pragma once
 
 #include "replay/delay_scene.h"
+#include "replay/pair_sums.h"
 #include "replay/round_trip.h"
 #include "replay/segment_links.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace perfscope {
 
@@ -16,53 +16,16 @@ struct Meeting {
     int64_t cause;
 };
 
-// For how long ranks waited for each other.
-class PairSums {
-public:
-    // Pairs have a place each where there are not many more of them than `rows`, which may wait.
-    PairSums(size_t ranks, size_t rows) : ranks_(ranks), few_(ranks * ranks / 16 <= rows ? ranks * ranks : 0) {}
-
-    void add(uint64_t pair, double ns) { (few_.empty() ? many_[pair] : few_[pair]) += ns; }
-    void add(size_t waiter, size_t cause, double ns) { add(static_cast<uint64_t>(waiter) * ranks_ + cause, ns); }
-
-    // Waiter * ranks + cause, and nanoseconds, by pair.
-    std::vector<std::pair<uint64_t, double>> sorted() const
-    {
-        std::vector<std::pair<uint64_t, double>> found(many_.begin(), many_.end());
-        std::sort(found.begin(), found.end());
-        for (size_t pair = 0; pair < few_.size(); pair++)
-            if (few_[pair] > 0)
-                found.emplace_back(pair, few_[pair]);
-        return found;
-    }
-
-private:
-    size_t ranks_;
-    std::vector<double> few_; // by waiter and cause
-    std::unordered_map<uint64_t, double> many_;
-};
-
-// What is added up of some segments: costs, and apart from them the pairs of ranks of which one waited for the other.
-struct DelaySums {
-    DelaySums(size_t ranks, size_t rows, const Tags &tags) : pairs(tags.tells_pairs ? ranks : 0, rows)
-    {
-        sum.direct.assign(ranks * tags.count, 0.0);
-        sum.indirect.assign(ranks * tags.count, 0.0);
-    }
-
-    DelayCost sum; // without the pairs of ranks
-    PairSums pairs;
-};
-
 // Charges the waits of one segment after the other.
 class Charging {
 public:
     Charging(const DelayRun &run, const Tags &tags) : run_(run), tags_(tags), late_(tags.count) {}
 
     // Goes to a segment of so many rows.
-    void enter(size_t rows, DelaySums &sums)
+    void enter(size_t rows, DelayCost &sum, PairSums::Own &pairs)
     {
-        sums_ = &sums;
+        sum_ = &sum;
+        pairs_ = &pairs;
         inherited_.assign(rows, 0.0);
     }
 
@@ -71,7 +34,7 @@ public:
     template <class Number>
     void charge(int64_t row, int64_t cause, double ns, const Meeting &met, const Number &number, const std::vector<double> &waited)
     {
-        DelayCost &sum = begin(row, cause, ns);
+        begin(row, cause, ns);
         std::fill(late_.begin(), late_.end(), 0.0);
         add_work(met.cause, cause, 1.0);
         add_work(met.waiter, row, -1.0);
@@ -85,21 +48,16 @@ public:
             total += waited[earlier];
         const double inherited = inherited_[number(row)];
         if (total <= 0) {
-            sum.unattributed += ns + inherited;
+            sum_->unattributed += ns + inherited;
             return;
         }
         const double direct = std::min(ns / total, 1.0), indirect = inherited / total;
-        for (size_t tag = 0; tag < tags_.count; tag++) {
-            if (!(late_[tag] > 0))
-                continue;
-            const size_t cell = rank_of(cause) * tags_.count + tag;
-            sum.direct[cell] += direct * late_[tag];
-            sum.indirect[cell] += indirect * late_[tag];
-            note(cause, cell, (direct + indirect) * late_[tag]);
-        }
+        for (size_t tag = 0; tag < tags_.count; tag++)
+            if (late_[tag] > 0)
+                charge_to(cause, tag, late_[tag], direct, indirect);
         for (size_t earlier = first; earlier < behind; earlier++)
             inherited_[earlier] += (direct + indirect) * waited[earlier];
-        sum.unattributed += ns - direct * total;
+        sum_->unattributed += ns - direct * total;
     }
 
     // A wait for what its own rank has set going is charged to who worked meanwhile, one after the other: `walk` calls
@@ -107,15 +65,13 @@ public:
     template <class Walk>
     void charge_turns(int64_t row, int64_t cause, double ns, size_t number, double length, const Walk &walk)
     {
-        DelayCost &sum = begin(row, cause, ns);
+        begin(row, cause, ns);
         const double inherited = inherited_[number];
         const double direct = ns / length, indirect = inherited / length;
         double left = ns + inherited;
         const auto charge_part = [&](int64_t at, size_t tag, double part) {
-            const size_t cell = rank_of(at) * tags_.count + tag;
-            (rank_of(at) == rank_of(cause) ? sum.direct : sum.indirect)[cell] += direct * part;
-            sum.indirect[cell] += indirect * part;
-            note(at, cell, (direct + indirect) * part);
+            const bool is_own = rank_of(at) == rank_of(cause);
+            charge_to(at, tag, part, is_own ? direct : 0.0, is_own ? indirect : direct + indirect);
             left -= (direct + indirect) * part;
         };
         walk([&](int64_t at, double work, double transfer) {
@@ -125,7 +81,7 @@ public:
             if (transfer > 0)
                 charge_part(at, tags_.count - 1, transfer);
         });
-        sum.unattributed += left;
+        sum_->unattributed += left;
     }
 
     // What the segment was charged to goes to its sums, that of a unit, rank and tag together.
@@ -133,7 +89,7 @@ public:
     {
         if (!std::is_sorted(charges_.begin(), charges_.end())) // of most segments there are few, and sorting takes room
             std::stable_sort(charges_.begin(), charges_.end());
-        Charges &noted = sums_->sum.charges;
+        Charges &noted = sum_->charges;
         for (size_t place = 0; place < charges_.size(); place++) {
             const Charge &one = charges_[place];
             if (place && !(charges_[place - 1] < one)) {
@@ -161,20 +117,25 @@ private:
     };
 
     // The wait is told, whatever it will be charged to.
-    DelayCost &begin(int64_t row, int64_t cause, double ns)
+    void begin(int64_t row, int64_t cause, double ns)
     {
-        if (tags_.tells_pairs)
-            sums_->pairs.add(rank_of(row), rank_of(cause), ns);
-        sums_->sum.waiting += ns;
-        return sums_->sum;
+        if (!tags_.units)
+            pairs_->add(rank_of(row), rank_of(cause), ns);
+        sum_->waiting += ns;
     }
 
     size_t rank_of(int64_t row) const { return run_.program->rank_of(row); }
 
-    void note(int64_t row, size_t cell, double ns)
+    // Charges so much for each nanosecond that a row of some tag was late.
+    void charge_to(int64_t row, size_t tag, double late, double direct, double indirect)
     {
-        if (tags_.units)
-            charges_.push_back({tags_.units[row], cell, ns});
+        const size_t cell = rank_of(row) * tags_.count + tag;
+        if (tags_.units) {
+            charges_.push_back({tags_.units[row], cell, (direct + indirect) * late});
+            return;
+        }
+        sum_->direct[cell] += direct * late;
+        sum_->indirect[cell] += indirect * late;
     }
 
     void add_work(int64_t after, int64_t until, double sign)
@@ -187,7 +148,8 @@ private:
 
     const DelayRun &run_;
     const Tags tags_;
-    DelaySums *sums_ = nullptr;
+    DelayCost *sum_ = nullptr;
+    PairSums::Own *pairs_ = nullptr;
     std::vector<double> inherited_; // by number of the row: cost of later waits that its wait made longer
     std::vector<double> late_;
     std::vector<Charge> charges_; // of the segment, in the order in which they were made

@@ -21,9 +21,10 @@ public:
             charging_.emplace_back(run_, tags);
     }
 
-    // Adds what the waits of a segment cost, whose rows come in this order, to the sums of each kind of tags; only some
-    // wait at the end of the last one.
-    void explain(size_t segment, bool is_last, const std::vector<int64_t> &order, std::vector<DelaySums> &sums)
+    // Adds what the waits of a segment cost, whose rows come in this order, to the sums of each kind of tags, and who waited
+    // for whom; only some wait at the end of the last one.
+    void explain(size_t segment, bool is_last, const std::vector<int64_t> &order, std::vector<DelayCost> &sums,
+                 std::vector<PairSums::Own> &pairs)
     {
         segment_ = segment;
         links_.enter(segment);
@@ -33,7 +34,7 @@ public:
         if (found == 0)
             return;
         for (size_t kind = 0; kind < charging_.size(); kind++)
-            charging_[kind].enter(links_.rows(), sums[kind]);
+            charging_[kind].enter(links_.rows(), sums[kind], pairs[kind]);
         if (at_end > 0)
             for (size_t rank = 0; rank < program_.ranks(); rank++)
                 if (!is_last || run_.waiting.at_end[rank])

@@ -4,8 +4,6 @@
 
 #include "replay/sweep.h"
 
-#include <functional>
-
 namespace perfscope {
 
 // Work before rows, cut into pieces: those of a row are those of a list.
@@ -18,26 +16,34 @@ struct Pieces {
 struct Tags {
     const int32_t *of_piece;        // below `count`
     size_t count;                   // the last one stands for transfer
-    const int32_t *units = nullptr; // the unit of time of each row, as a step is one, not below 0; null: charges are not told
-    bool tells_pairs = true;        // who waited for whom: of many ranks that takes as long as all else
+    const int32_t *units = nullptr; // the unit of time of each row, as a step is one, not below 0: what is charged is told
+                                    // by them; null: by rank, with the pairs of ranks and by part of the run
 };
 
 // What the waits of a segment are charged to, direct and indirect together: one entry a segment, unit, rank and tag, in
-// an order that is the same each time. The unit is that of the row at which the rank came late. Empty without units: a
-// long run has many.
+// an order that is the same each time. The unit is that of the row at which the rank came late. A long run has many.
 struct Charges {
     std::vector<int64_t> unit, rank, tag;
     std::vector<double> ns;
 };
 
+// Of each part of the run what its waits cost, and the cell (rank, tag) that costs most, -1 none.
+struct CostOfParts {
+    std::vector<double> direct, indirect;
+    std::vector<int64_t> cell;
+    std::vector<double> cell_direct, cell_indirect;
+};
+
 struct DelayCost {
-    std::vector<double> direct;   // (rank, tag): makes others wait at once ("short-term")
-    std::vector<double> indirect; // (rank, tag): makes others wait through a third ("long-term")
     double unattributed = 0.0;
     double waiting = 0.0; // direct + indirect + unattributed
-    // who waited for whom: one entry a pair, none where it is not told
-    std::vector<int64_t> waiter, cause;
+    // told without units
+    std::vector<double> direct;   // (rank, tag): makes others wait at once ("short-term")
+    std::vector<double> indirect; // (rank, tag): makes others wait through a third ("long-term")
+    std::vector<int64_t> waiter, cause; // who waited for whom: one entry a pair
     std::vector<double> ns;
+    CostOfParts parts;
+    // told with them
     Charges charges;
 };
 
@@ -48,13 +54,9 @@ struct Waiting {
 
 // Waits are explained by what happened since the ranks met last, and all meet at cuts: so the segments are taken one by
 // one, on at most `threads` threads, and the result does not depend on their number. A wait is explained once, whatever
-// kinds of tags it is charged by; of each there is a cost.
-std::vector<DelayCost> delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces,
-                                  const Waiting &waiting, const std::vector<Tags> &tags, unsigned threads);
-
-// The same of parts of the run, one after the other: `take` gets that of the segments [edges[i], edges[i + 1]).
-void delay_costs(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
-                 const std::vector<Tags> &tags, const std::vector<size_t> &edges, unsigned threads,
-                 const std::function<void(std::vector<DelayCost> &&)> &take);
+// kinds of tags it is charged by; of each there is a cost. The parts of the run are the segments [edges[i], edges[i + 1]),
+// from the first segment to the last one.
+std::vector<DelayCost> delay_cost(const ReplayProgram &program, const Costs &costs, const Pieces &pieces, const Waiting &waiting,
+                                  const std::vector<Tags> &tags, const std::vector<size_t> &edges, unsigned threads);
 
 } // namespace perfscope

@@ -90,17 +90,17 @@ def test_columns_of_other_lengths_are_refused() -> None:
                 ask(gap, transfer)
     wrong: tuple[dict[str, Any], ...] = (
         {"piece_starts": pieces[1:]},
-        {"tags": [(np.zeros(1, np.int32), 2, None, True)]},
-        {"tags": [(none, 0, None, True)]},
-        {"tags": [(none, 2, none, True)]},
-        {"tags": [(none, 2, np.full(6, -1, np.int32), True)]},
-        {"ns": np.zeros(1), "tags": [(np.full(1, 2, np.int32), 2, None, True)]},
+        {"tags": [(np.zeros(1, np.int32), 2, None)]},
+        {"tags": [(none, 0, None)]},
+        {"tags": [(none, 2, none)]},
+        {"tags": [(none, 2, np.full(6, -1, np.int32))]},
+        {"ns": np.zeros(1), "tags": [(np.full(1, 2, np.int32), 2, None)]},
         {"waits_at_end": both[1:]},
     )
     fits: dict[str, Any] = {
         "piece_starts": pieces,
         "ns": np.empty(0),
-        "tags": [(none, 2, None, True)],
+        "tags": [(none, 2, None)],
         "waits_at_end": both,
     }
     assert replay.delay_cost(six, six, **fits)[0]["waiting"] == 0.0
