@@ -1,6 +1,6 @@
 """The trace engine: decoders and reductions that work on a trace in one pass, without the GIL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,12 +89,19 @@ CallColumns: TypeAlias = tuple[
 """Enter, exit, operation, thread, communicator, bytes sent and received of the calls of a rank."""
 
 def free_time(
-    calls: CallColumns, main_tid: int, start: int, end: int, phases: tuple[Ints, Ints]
+    calls: CallColumns,
+    main_tid: int,
+    start: int,
+    end: int,
+    phases: tuple[Ints, Ints],
+    *,
+    tells_kinds: bool = True,
 ) -> tuple[Ints, Ints, Small, Bytes]:
     """Pieces of a rank's main location between its calls: start, end, kind, whether in a phase.
 
     Pieces of a kind are between the same operations (of equal communicators and bytes), in the same
-    marked phase and of similar length; they are cut where the layer of marked phases changes.
+    marked phase and of similar length; they are cut where the layer of marked phases changes. All
+    are of kind 0 where that is not to be told.
     """
 
 def rank_timeline(
@@ -398,6 +405,16 @@ def operation_sums(waits: Waits, codes: Codes, count: int) -> Ints:
 
     Six numbers each: calls; those whose wait is known, with their wait and transfer in ns; those
     that stand for several calls, and for how many.
+    """
+
+def alike_messages(
+    waits: Waits, codes: Codes, send_of: Ints, started: Ints, finished: Ints, tells_calls: bool
+) -> tuple[int, int, int, int, Ints]:
+    """Of messages of one operation, within a factor of two in size, those that take most transfer.
+
+    The operation's code, how many messages they are (0: there are none at all), how many calls of
+    the operation there are, all bytes of the messages, and if asked for the calls that moved them:
+    sends, receives, and what completed these, each counted for the largest message in it.
     """
 
 class WaitSums:

@@ -113,7 +113,7 @@ void make_random_timelines(unsigned count)
                                     samples.starts.size(), life.focus_start, life.focus_end, 1}},
                                   {0, 1}, rank.enter.size() + 2)
                           .rows.size();
-        pieces += free_time(rank.columns(), 1, life.start, life.end, phases).starts.size();
+        pieces += free_time(rank.columns(), 1, life.start, life.end, phases, true).starts.size();
     }
     std::printf("layers: %u lives of %zu segments and %zu pieces\n", count, segments, pieces);
 }

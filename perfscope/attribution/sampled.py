@@ -36,7 +36,7 @@ class Gaps:
     """Stretches of a rank's main location without communication, cut where a marked phase changes.
 
     `kind` is equal for gaps between the same operations, in the same marked phase, of similar
-    length.
+    length; of a rank without samples, which ask for it, it is 0.
     """
 
     start: Times
@@ -132,6 +132,7 @@ def _gaps(rank: Rank, blocking: Layer) -> Gaps:
         rank.start_ns,
         rank.end_ns,
         (blocking.starts, blocking.values),
+        tells_kinds=bool(len(rank.stacks)),
     )
     return Gaps(start, end, kind, blocked.astype(np.bool_))
 

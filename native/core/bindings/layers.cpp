@@ -141,7 +141,8 @@ nb::tuple timeline(const nb::dict &told, const nb::tuple &marks, const nb::tuple
                           codes_to_numpy(std::move(found.phases)), codes_to_numpy(std::move(found.stacks)));
 }
 
-nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases)
+nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases,
+                        bool tells_kinds)
 {
     const auto enter = column_of(told, 0), leave = column_of(told, 1), sent = column_of(told, 5),
                received = column_of(told, 6);
@@ -157,7 +158,7 @@ nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start,
     FreeTime found;
     {
         const nb::gil_scoped_release unlocked;
-        found = free_time(calls, main_tid, start, end, marked);
+        found = free_time(calls, main_tid, start, end, marked, tells_kinds);
     }
     return nb::make_tuple(to_numpy(std::move(found.starts)), to_numpy(std::move(found.ends)),
                           to_numpy(std::move(found.kinds)), to_numpy(std::move(found.in_phase)));
@@ -245,7 +246,7 @@ void bind_layers(nb::module_ &module)
     module.def("distinct", &distinct, nb::arg("moments"));
     module.def("layer_at", &values_at, nb::arg("starts"), nb::arg("values"), nb::arg("moments"));
     module.def("free_time", &between_calls, nb::arg("calls"), nb::arg("main_tid"), nb::arg("start"),
-               nb::arg("end"), nb::arg("phases"));
+               nb::arg("end"), nb::arg("phases"), nb::kw_only(), nb::arg("tells_kinds") = true);
     module.def("spent_by_phase", &by_phase, nb::arg("timeline"), nb::arg("start"), nb::arg("end"), nb::arg("phases"),
                nb::arg("accounts"));
     module.def("spent_by_bin", &by_bin, nb::arg("timeline"), nb::arg("start"), nb::arg("end"), nb::arg("bin_ns"),

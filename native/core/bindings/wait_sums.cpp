@@ -1,4 +1,5 @@
 // What calls and their waits add up to, for numpy.
+#include "matching/alike_messages.h"
 #include "matching/wait_sums.h"
 #include "arrays.h"
 #include "bindings.h"
@@ -54,6 +55,22 @@ auto by_operation(const nb::handle &waits, const nb::tuple &codes, size_t count)
         found = operation_sums(split.calls(), split.view(), count);
     }
     return to_numpy(std::move(found));
+}
+
+nb::tuple alike(const nb::handle &waits, const nb::tuple &codes, const Ints &send_of, const Ints &started, const Ints &finished,
+                bool tells_calls)
+{
+    const SplitColumns split(waits, codes);
+    const CallColumns &calls = split.calls();
+    check(send_of.size() == calls.count && started.size() == finished.size() && are_rows(send_of, calls.count, -1) &&
+          are_rows(started, calls.count, -1) && are_rows(finished, calls.count, -1));
+    AlikeMessages found;
+    {
+        const nb::gil_scoped_release unlocked;
+        const MatchedMessages matched{send_of.data(), started.data(), finished.data(), started.size()};
+        found = alike_messages(calls, split.view(), matched, tells_calls);
+    }
+    return nb::make_tuple(found.op, found.messages, found.calls, found.bytes, to_numpy(std::move(found.moving)));
 }
 
 // The waits of a run, and what their kinds are.
@@ -145,6 +162,8 @@ auto longest(const Ints &starts, const Ints &ends, const Ints &after, const Ints
 void bind_wait_sums(nb::module_ &module)
 {
     module.def("operation_sums", &by_operation, nb::arg("waits"), nb::arg("codes"), nb::arg("count"));
+    module.def("alike_messages", &alike, nb::arg("waits"), nb::arg("codes"), nb::arg("send_of"), nb::arg("started"),
+               nb::arg("finished"), nb::arg("tells_calls"));
     nb::class_<WaitSums>(module, "WaitSums", "What the waits of a run add up to by kind and cause.")
         .def(nb::init<const nb::handle &, const nb::tuple &, Ints, const nb::dict &, size_t>(), nb::arg("waits"),
              nb::arg("codes"), nb::arg("by_code"), nb::arg("kinds"), nb::arg("count"))

@@ -82,7 +82,7 @@ int size_class(int64_t length)
 
 class Pieces {
 public:
-    Pieces(LayerView phases, size_t likely) : phases_(phases), phase_(phases)
+    Pieces(LayerView phases, size_t likely, bool tells_kinds) : phases_(phases), phase_(phases), tells_kinds_(tells_kinds)
     {
         for (auto *column : {&found_.starts, &found_.ends})
             column->reserve(likely);
@@ -102,12 +102,16 @@ public:
 
     int64_t token(const CallsOfRank &calls, size_t call)
     {
+        if (!tells_kinds_)
+            return NO_NEIGHBOR;
         const auto bytes = static_cast<uint64_t>(calls.sent[call]) + static_cast<uint64_t>(calls.received[call]);
         return neighbors_.of({calls.op[call], calls.comm[call], static_cast<int64_t>(bytes)});
     }
 
     FreeTime take()
     {
+        if (!tells_kinds_)
+            return std::move(found_);
         const std::vector<int64_t> neighbor = neighbors_.in_order(std::less<Neighbor>());
         const auto place = [&](int64_t token) {
             return token == NO_NEIGHBOR ? NO_NEIGHBOR : neighbor[static_cast<size_t>(token)];
@@ -131,12 +135,13 @@ private:
         const int64_t phase = phase_.at(start);
         found_.starts.push_back(start);
         found_.ends.push_back(end);
-        found_.kinds.push_back(static_cast<int32_t>(kinds_.of({before, after, phase, size_class(end - start)})));
+        found_.kinds.push_back(tells_kinds_ ? static_cast<int32_t>(kinds_.of({before, after, phase, size_class(end - start)})) : 0);
         found_.in_phase.push_back(phase != NOTHING);
     }
 
     LayerView phases_;
     LayerReader phase_;
+    bool tells_kinds_;
     Numbered<Neighbor> neighbors_;
     Numbered<Likeness> kinds_;
     FreeTime found_;
@@ -144,9 +149,10 @@ private:
 
 } // namespace
 
-FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases)
+FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases,
+                   bool tells_kinds)
 {
-    Pieces pieces(phases, calls.count + 1);
+    Pieces pieces(phases, calls.count + 1, tells_kinds);
     int64_t free_from = start, before = NO_NEIGHBOR;
     int64_t token = NO_NEIGHBOR; // of the last call, where it is known
     constexpr size_t NONE = std::numeric_limits<size_t>::max();

@@ -23,7 +23,8 @@ struct CallsOfRank {
     const int64_t *sent, *received;
 };
 
-// Pieces are cut where the layer of marked phases changes.
-FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases);
+// Pieces are cut where the layer of marked phases changes. All are of one kind where that is not to be told.
+FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases,
+                   bool tells_kinds);
 
 } // namespace perfscope

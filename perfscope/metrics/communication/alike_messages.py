@@ -3,15 +3,13 @@
 from collections import Counter
 
 import numpy as np
-import numpy.typing as npt
 
-from perfscope.arrays import Floats, Ints, blocks
 from perfscope.attribution.preparation import Prepared
-from perfscope.matching.pool import Rows, dense
-from perfscope.matching.waits import Waits
+from perfscope.engine import engine
+from perfscope.matching.codes import CODES
+from perfscope.matching.pool import Rows
 from perfscope.metrics.communication.call_sites import Places, places
 from perfscope.structures import dataclass
-from perfscope.trace.model import PEER_PROC_NULL
 from perfscope.trace.operations import OperationClass, name_of
 
 SENDING = (OperationClass.SEND, OperationClass.SENDRECV, OperationClass.ISEND)
@@ -36,70 +34,19 @@ def costliest_messages(prepared: Prepared) -> AlikeMessages | None:
 
     Transfer of a message is that of its send, its receive, and the calls that complete these.
     """
-    waits, pool = prepared.waits, prepared.waits.pool
-    sends = np.flatnonzero(pool.is_of(*SENDING))
-    mine = sends[(pool.sent[sends] > 0) & (pool.peer_number[sends] != PEER_PROC_NULL)]
-    if not len(mine):
+    waits = prepared.waits
+    is_sampled = any(len(rank.stacks) for rank in prepared.trace.ranks)
+    code, messages, calls, size, moving = engine.alike_messages(
+        waits, CODES, waits.messages.send_of, *waits.requests, tells_calls=is_sampled
+    )
+    if not messages:
         return None
-    bits = np.floor(np.log2(pool.sent[mine])).astype(np.int64)
-    kind_of_send = dense(pool.op[mine], bits)
-    kind = np.full(len(pool), -1, np.int16)
-    kind[mine] = kind_of_send
-    size_class = np.zeros(int(kind_of_send.max()) + 1, np.int8)
-    size_class[kind_of_send] = bits
-    _tell_others(kind, waits, size_class)
-    most = int(np.argmax(_transfer_by_kind(waits, kind, len(size_class))))
-    alike = mine[kind_of_send == most]
-    code = int(pool.op[alike[0]])
     return AlikeMessages(
         name=name_of(code),
-        share=len(alike) / int(np.count_nonzero(pool.op[sends] == code)),
-        size_bytes=float(pool.sent[alike].mean()),
-        places=_places(prepared, _moving(waits, kind, most)),
+        share=messages / calls,
+        size_bytes=size / messages,
+        places=_places(prepared, moving),
     )
-
-
-def _tell_others(
-    kind: npt.NDArray[np.int16], waits: Waits, size_class: npt.NDArray[np.int8]
-) -> None:
-    """Gives receives and completing calls the kind of the message that they move.
-
-    A call that completes several gets that of the largest one, as most of its time is for that.
-    """
-    send_of, (started, finished) = waits.messages.send_of, waits.requests
-    receives = np.flatnonzero((send_of >= 0) & (kind < 0))
-    kind[receives] = kind[send_of[receives]]
-    paired = (started >= 0) & (finished >= 0)
-    started, finished = started[paired], finished[paired]
-    known = kind[started] >= 0
-    started, finished = started[known], finished[known]
-    order = np.argsort(size_class[kind[started]], kind="stable")  # the last one stays
-    kind[finished[order]] = kind[started[order]]
-
-
-def _transfer_by_kind(waits: Waits, kind: npt.NDArray[np.int16], count: int) -> Floats:
-    """Nanoseconds in which calls of each kind moved data, shape (count,); -1 are of none."""
-    spent = np.zeros(count + 1)
-    for rows in blocks(len(kind)):
-        place = kind[rows].astype(np.int64) + 1
-        spent += np.bincount(place, _transfer_ns(waits, rows), count + 1)
-    return spent[1:]
-
-
-def _moving(waits: Waits, kind: npt.NDArray[np.int16], one: int) -> Rows:
-    """The calls of a kind that are known to have moved data for some time."""
-    every = [np.empty(0, np.int64)]
-    for rows in blocks(len(kind)):
-        moved = (kind[rows] == one) & (_transfer_ns(waits, rows) > 0)
-        every.append(rows.start + np.flatnonzero(moved))
-    return np.concatenate(every)
-
-
-def _transfer_ns(waits: Waits, rows: slice) -> Ints:
-    """Nanoseconds in which neighboring calls moved data; 0 where that is not known."""
-    begin = np.maximum(waits.need[rows], waits.pool.enter[rows])
-    spent: Ints = np.maximum(waits.pool.exit[rows] - begin, 0) * waits.known[rows]
-    return spent
 
 
 def _places(prepared: Prepared, calls: Rows) -> Places:

@@ -11,14 +11,18 @@ from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Cumulative
+from perfscope.matching.waits import Waits
 from perfscope.metrics.communication import late_arrivals, operations
+from perfscope.metrics.communication.alike_messages import SENDING
 from perfscope.metrics.communication.operations import KINDS
 from perfscope.schema.enums import Account, WaitKind
-from perfscope.trace.model import RowFlag, Trace
+from perfscope.trace.model import PEER_PROC_NULL, RowFlag, Trace
 from perfscope.trace.operations import MAX_OPERATIONS, OperationClass, codes_mask
 from perfscope.units import NS
 from tests.support.random_traces import traces
 
+Kind = tuple[int, int]
+SENDS = codes_mask(SENDING)
 COMPLETES = codes_mask([OperationClass.WAIT, OperationClass.TEST])
 
 
@@ -89,6 +93,56 @@ def test_sums_by_operation(trace: Trace) -> None:
             len(several),
             int(pool.request[several].sum()),
         ]
+
+
+def kinds_by_loop(waits: Waits) -> tuple[dict[int, Kind], dict[int, Kind]]:
+    """What kind of messages each call sends, and what kind it moves: operation and bits of size."""
+    pool, sends, moves = waits.pool, dict[int, Kind](), dict[int, Kind]()
+    for row in np.flatnonzero(SENDS[pool.op]).tolist():
+        if pool.sent[row] > 0 and pool.peer_number[row] != PEER_PROC_NULL:
+            sends[row] = int(pool.op[row]), int(pool.sent[row]).bit_length()
+    for row, send in enumerate(waits.messages.send_of.tolist()):
+        if row in sends or send in sends:
+            moves[row] = sends.get(row, sends.get(send, (0, 0)))
+    completed: dict[int, list[Kind]] = {}
+    for started, finished in zip(*(column.tolist() for column in waits.requests), strict=True):
+        if started in moves and finished >= 0:
+            completed.setdefault(finished, []).append(moves[started])
+    for row, kinds in completed.items():
+        moves[row] = max(reversed(kinds), key=lambda kind: kind[1])
+    return sends, moves
+
+
+@given(traces())
+@settings(max_examples=60, deadline=None)
+def test_which_messages_take_most(trace: Trace) -> None:
+    waits = prepare(trace).waits
+    pool, (sends, moves) = waits.pool, kinds_by_loop(waits)
+    moved = np.maximum(pool.exit - np.maximum(waits.need, pool.enter), 0) * waits.known
+    spent = Counter(dict.fromkeys(sends.values(), 0))
+    for row, kind in moves.items():
+        spent[kind] += int(moved[row])
+    found = engine.alike_messages(
+        waits, CODES, waits.messages.send_of, *waits.requests, tells_calls=True
+    )
+    if not spent:
+        assert found[1] == 0
+        return
+    most = min(spent, key=lambda kind: (-spent[kind], kind))
+    alike = [row for row, kind in sends.items() if kind == most]
+    assert found[:4] == (
+        most[0],
+        len(alike),
+        int((SENDS[pool.op] & (pool.op == most[0])).sum()),
+        int(pool.sent[alike].sum()),
+    )
+    moving = [row for row in sorted(moves) if moves[row] == most and moved[row] > 0]
+    assert found[4].tolist() == moving
+    untold = engine.alike_messages(
+        waits, CODES, waits.messages.send_of, *waits.requests, tells_calls=False
+    )
+    assert untold[:4] == found[:4]
+    assert not len(untold[4])
 
 
 @given(traces())
