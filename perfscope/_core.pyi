@@ -459,6 +459,15 @@ def late_at_collectives(
 ) -> tuple[Ints, Ints, Ints]:
     """How long main threads waited at each instance in [begin, end), the longest, and its cause."""
 
+def carried_by(
+    columns: tuple[Ints, Ints, Ints, Ints], starts: Ints, members: Ints
+) -> tuple[Ints, Ints]:
+    """What each collective carried at most for a member, in bytes, and how long it took, in ns.
+
+    It begins when the last member enters, and ends when the last one leaves. The columns of the
+    calls are enter, exit, sent and received.
+    """
+
 def last_exits(
     pool: Pool,
     codes: Codes,

@@ -37,6 +37,14 @@ class Instances:
     def __len__(self) -> int:
         return len(self.comm)
 
+    def carried(self, pool: Pool) -> tuple[Ints, Ints]:
+        """What each carried at most for a member, in bytes, and how long it took, in ns.
+
+        It begins when the last member enters, and ends when the last one leaves.
+        """
+        columns = (pool.enter, pool.exit, pool.sent, pool.received)
+        return engine.carried_by(columns, self.starts, self.members)
+
     @property
     def instance_of_member(self) -> Ints:
         """Which instance each member belongs to."""

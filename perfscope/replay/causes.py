@@ -120,9 +120,9 @@ def by_step(
             indirect_s=(indirect_s := NS * indirect),
             unattributed_s=resolved(left_s := NS * max(0.0, waited_ns - (direct + indirect))),
             waiting_s=(waiting_s := direct_s + indirect_s + left_s),
-            cause=tags.delay(cell, *most, waiting_s) if cell >= 0 else None,
+            cause=tags.delay(cell, own_ns, passed_ns, waiting_s) if cell >= 0 else None,
         )
-        for steps, own, moved, waited_ns, direct, indirect, cell, *most in rows
+        for steps, own, moved, waited_ns, direct, indirect, cell, own_ns, passed_ns in rows
     )
 
 

@@ -39,10 +39,12 @@ def test_any_number_of_threads_gives_the_same_to_the_last_bit() -> None:
     segments = len(window.cut_rows) - 1
     edges = np.array([0, 0, segments // 3, segments])
     cost, charged = one.delay_cost(*columns, **pieces, tags=[told, by_unit], edges=edges)
-    again = three.delay_cost(*columns, **pieces, tags=[told, by_unit], edges=edges)
+    others = three.delay_cost(*columns, **pieces, tags=[told, by_unit], edges=edges)
     assert cost["waiting"] == charged["waiting"] > 0
-    for name, values in [*cost.items(), *charged.items()]:
-        assert np.any([np.array_equal(other[name], values) for other in again])
+    for found, other in zip((cost, charged), others, strict=True):
+        assert {name: np.asarray(found[name]).tolist() for name in found} == {
+            name: np.asarray(other[name]).tolist() for name in other
+        }
     assert len(cost["ns"])
     assert not len(charged["ns"])
     assert not len(charged["direct"])

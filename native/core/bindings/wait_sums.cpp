@@ -6,6 +6,8 @@
 #include "pool_columns.h"
 
 #include <algorithm>
+#include <nanobind/stl/tuple.h>
+#include <tuple>
 #include <utility>
 
 namespace nb = nanobind;
@@ -129,6 +131,25 @@ nb::tuple late(const nb::handle &pool, const nb::tuple &codes, const nb::handle 
                           to_numpy(std::move(found.cause)));
 }
 
+// Long runs forget the other columns of the calls before this is asked for the last time.
+nb::tuple carried(const std::tuple<Ints, Ints, Ints, Ints> &columns, const Ints &starts, const Ints &members)
+{
+    const auto &[enter, leave, sent, received] = columns;
+    check(leave.size() == enter.size() && sent.size() == enter.size() && received.size() == enter.size() &&
+          are_starts(starts, members.size()) && are_rows(members, enter.size(), 0));
+    CallColumns calls{};
+    calls.enter = enter.data();
+    calls.leave = leave.data();
+    calls.sent = sent.data();
+    calls.received = received.data();
+    Carried found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = carried_by(calls, {starts.data(), members.data(), nullptr, nullptr, starts.size() - 1});
+    }
+    return nb::make_tuple(to_numpy(std::move(found.bytes)), to_numpy(std::move(found.ns)));
+}
+
 auto exits(const nb::handle &pool, const nb::tuple &codes, const Ints &members, const Column<uint32_t> &main_tids,
            const Ints &began, const Ints &ranks, const Ints &moments)
 {
@@ -171,6 +192,7 @@ void bind_wait_sums(nb::module_ &module)
              nb::arg("accounts"), nb::kw_only(), nb::arg("account"), nb::arg("begin"), nb::arg("end"));
     module.def("late_at_collectives", &late, nb::arg("pool"), nb::arg("codes"), nb::arg("instances"),
                nb::arg("main_tids"), nb::arg("begin"), nb::arg("end"));
+    module.def("carried_by", &carried, nb::arg("columns"), nb::arg("starts"), nb::arg("members"));
     module.def("last_exits", &exits, nb::arg("pool"), nb::arg("codes"), nb::arg("members"), nb::arg("main_tids"),
                nb::arg("began"), nb::arg("ranks"), nb::arg("moments"));
     module.def("longest_between", &longest, nb::arg("starts"), nb::arg("ends"), nb::arg("after"), nb::arg("until"));

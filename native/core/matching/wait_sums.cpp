@@ -171,6 +171,24 @@ std::vector<int64_t> last_exits(const CallColumns &calls, const int64_t *members
     return found;
 }
 
+Carried carried_by(const CallColumns &calls, const CollectiveWaits &collectives)
+{
+    constexpr int64_t NOTHING = std::numeric_limits<int64_t>::min();
+    Carried found{std::vector<int64_t>(collectives.count), std::vector<int64_t>(collectives.count)};
+    for (size_t one = 0; one < collectives.count; one++) {
+        int64_t bytes = NOTHING, enter = NOTHING, leave = NOTHING;
+        for (int64_t place = collectives.starts[one]; place < collectives.starts[one + 1]; place++) {
+            const int64_t row = collectives.members[place];
+            bytes = std::max({bytes, calls.sent[row], calls.received[row]});
+            enter = std::max(enter, calls.enter[row]);
+            leave = std::max(leave, calls.leave[row]);
+        }
+        found.bytes[one] = bytes;
+        found.ns[one] = difference(leave, enter);
+    }
+    return found;
+}
+
 std::vector<int64_t> longest_between(const int64_t *starts, const int64_t *ends, size_t count, const int64_t *after,
                                      const int64_t *until, size_t asked)
 {

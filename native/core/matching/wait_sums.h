@@ -52,6 +52,12 @@ struct CollectiveWaits {
     size_t count;
 };
 
+// What each collective carried at most for a member, and how long it took from the last one's entering to the last one's leaving.
+struct Carried {
+    std::vector<int64_t> bytes, ns;
+};
+Carried carried_by(const CallColumns &calls, const CollectiveWaits &collectives);
+
 // How long the main threads waited at each collective inside a window together, the longest wait, and what set that.
 struct LateArrivals {
     std::vector<int64_t> waiting, stall, cause;

@@ -160,7 +160,8 @@ private:
 
     static void tell(const DelayCost &part, CostOfParts &told)
     {
-        double direct = 0.0, indirect = 0.0, most = 0.0;
+        long double direct = 0.0, indirect = 0.0; // of many small parts, rounded once
+        double most = 0.0;
         int64_t largest = -1;
         for (size_t cell = 0; cell < part.direct.size(); cell++) {
             direct += part.direct[cell];
@@ -170,8 +171,8 @@ private:
                 largest = static_cast<int64_t>(cell);
             }
         }
-        told.direct.push_back(direct);
-        told.indirect.push_back(indirect);
+        told.direct.push_back(static_cast<double>(direct));
+        told.indirect.push_back(static_cast<double>(indirect));
         told.cell.push_back(largest);
         told.cell_direct.push_back(largest < 0 ? 0.0 : part.direct[static_cast<size_t>(largest)]);
         told.cell_indirect.push_back(largest < 0 ? 0.0 : part.indirect[static_cast<size_t>(largest)]);

@@ -14,7 +14,7 @@ from perfscope.metrics.communication.collective_fusion import DEFAULT_BYTES, clo
 from perfscope.schema.communication import AllreduceModel, CollectiveClass, Fusion
 from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import ALLREDUCES
-from perfscope.trace.operations import code_of, codes_of, name_of
+from perfscope.trace.operations import MAX_OPERATIONS, code_of, codes_of, name_of
 
 PARTIAL = codes_of(
     *("MPI_Allgather", "MPI_Allgatherv", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
@@ -30,6 +30,10 @@ PARTIAL = codes_of(
 WHOLE = codes_of(
     "MPI_Bcast", "MPI_Reduce", "torch.distributed.broadcast", "torch.distributed.reduce"
 )
+_TIMES = np.zeros(MAX_OPERATIONS)
+_TIMES[PARTIAL], _TIMES[list(ALLREDUCES)] = 1.0, 2.0
+_KNOWN = np.zeros(MAX_OPERATIONS, np.bool_)
+_KNOWN[[*ALLREDUCES, *PARTIAL, *WHOLE]] = True
 MOST_CLASSES = 100
 MOST_FITS = 8
 NO_COLLECTIVES = "no blocking collective of known size was recorded"
@@ -87,8 +91,7 @@ class _Calls:
 def bus_factor(op: Ints, ranks: Ints) -> Floats:
     """Which part of the data each link carries in the best case, by operation code and ranks."""
     share = (ranks - 1) / ranks
-    partial = np.where(np.isin(op, PARTIAL), share, 1.0)
-    result: Floats = np.where(np.isin(op, ALLREDUCES), 2 * share, partial)
+    result: Floats = np.where(_TIMES[op] > 0, _TIMES[op] * share, 1.0)
     return result
 
 
@@ -135,17 +138,12 @@ def _calls(prepared: Prepared) -> _Calls:
     none = np.empty(0, np.int64)
     if not len(instances):
         return _Calls(none, none, none, none, none.astype(np.float64))
-    begin, members = instances.starts[:-1], instances.members
-    moved = np.maximum(pool.sent[members], pool.received[members])
-    size = np.maximum.reduceat(moved, begin)
-    ns = np.maximum.reduceat(pool.exit[members], begin) - np.maximum.reduceat(
-        pool.enter[members], begin
-    )
+    size, ns = instances.carried(pool)
     ranks = np.diff(instances.starts)
-    known = np.isin(instances.op, [*ALLREDUCES, *PARTIAL, *WHOLE])
-    kept = known & (size > 0) & (ns > 0) & (ranks > 1)
+    kept = _KNOWN[instances.op] & (size > 0) & (ns > 0) & (ranks > 1)
     places = np.flatnonzero(kept)
-    return _Calls(places, instances.op[kept], ranks[kept], size[kept], ns[kept] * 1e-9)
+    seconds: Floats = ns[kept] * 1e-9
+    return _Calls(places, instances.op[kept], ranks[kept], size[kept], seconds)
 
 
 def _classes(calls: _Calls) -> tuple[CollectiveClass, ...]:

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, rows_by
 from perfscope.structures import dataclass
 
 LEAST_SPAN = 8.0  # largest by smallest size; below it A and B cannot be told apart
@@ -83,35 +83,33 @@ def _is_spread(x: Floats) -> bool:
 
 
 def _thinned(x: Floats, seconds: Floats) -> tuple[Floats, Floats]:
-    """In the order of sizes, at most MOST_CALLS of them: of rare sizes more than of others."""
-    seconds = _without_tail(x, seconds)
-    order = np.argsort(x, kind="stable")
-    if len(order) > MOST_CALLS:
-        classes = np.split(order, np.flatnonzero(np.diff(np.floor(np.log2(x[order])))) + 1)
-        order = np.concatenate([_spread_out(places, len(classes)) for places in classes])
-    return x[order], seconds[order]
+    """In the order of sizes, at most MOST_CALLS of them: of rare sizes more than of others.
+
+    Of sizes within a factor of two none takes longer than so many times the median: a call in which
+    a rank loses its CPU takes a thousand times as long, and a relative error of a thousand would
+    outweigh all others.
+    """
+    size_class = np.floor(np.log2(x)).astype(np.int64)
+    classes = [_in_order(x, places) for places in rows_by(size_class - size_class.min())]
+    most = MOST_CALLS // len(classes) if len(x) > MOST_CALLS else MOST_CALLS
+    chosen = [_spread_out(places, max(1, most)) for places in classes]
+    usual = [MOST_TIMES_USUAL * np.median(seconds[places]) for places in classes]
+    order = np.concatenate(chosen)
+    limits = np.repeat(usual, [len(places) for places in chosen])
+    return x[order], np.minimum(seconds[order], limits)
 
 
-def _spread_out(places: Ints, classes: int) -> Ints:
-    """Some of the places of one size class, evenly spread, so many that each has its share."""
-    most = max(1, MOST_CALLS // classes)
+def _in_order(x: Floats, places: Ints) -> Ints:
+    """The places by what stands there; mostly that is the same number."""
+    own = x[places]
+    return places if np.all(own == own[0]) else places[np.argsort(own, kind="stable")]
+
+
+def _spread_out(places: Ints, most: int) -> Ints:
+    """Some of the places, evenly spread, at most so many."""
     if len(places) <= most:
         return places
     return places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
-
-
-def _without_tail(x: Floats, seconds: Floats) -> Floats:
-    """The times, of each size at most so many times the median of sizes within a factor of two.
-
-    A call in which a rank loses its CPU takes a thousand times as long; a relative error of a
-    thousand would outweigh all others.
-    """
-    size_class = np.floor(np.log2(x)).astype(np.int64)
-    result = seconds.copy()
-    for value in np.unique(size_class).tolist():
-        here = size_class == value
-        result[here] = np.minimum(seconds[here], MOST_TIMES_USUAL * np.median(seconds[here]))
-    return result
 
 
 def _bounds(x: Floats, seconds: Floats) -> tuple[float, ...]:

@@ -149,11 +149,11 @@ def test_time_between_calls_is_cut_at_phases_and_told_by_its_neighbors(
     start, end, kind, in_phase = _core.free_time(
         call_columns(rows), 7, 0, LATEST, (layer.starts, layer.values)
     )
-    *same, alike, in_same = _core.free_time(
+    same_start, same_end, alike, same_phase = _core.free_time(
         call_columns(rows), 7, 0, LATEST, (layer.starts, layer.values), tells_kinds=False
     )
-    for one, other in zip((*same, in_same), (start, end, in_phase), strict=True):
-        assert one.tolist() == other.tolist()
+    assert (same_start.tolist(), same_end.tolist()) == (start.tolist(), end.tolist())
+    assert same_phase.tolist() == in_phase.tolist()
     assert not any(alike)
     in_call = [any(enter <= m < leave for enter, _, leave in called) for m in range(LATEST)]
     covered = [bool(np.any((start <= m) & (m < end))) for m in range(LATEST)]
