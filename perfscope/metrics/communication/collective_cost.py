@@ -142,7 +142,7 @@ def _calls(prepared: Prepared) -> _Calls:
     ranks = np.diff(instances.starts)
     kept = _KNOWN[instances.op] & (size > 0) & (ns > 0) & (ranks > 1)
     places = np.flatnonzero(kept)
-    seconds: Floats = ns[kept] * 1e-9
+    seconds = ns[kept].astype(np.float64) * 1e-9
     return _Calls(places, instances.op[kept], ranks[kept], size[kept], seconds)
 
 
