@@ -49,7 +49,7 @@ def losses(run: StudyRun) -> tuple[Spent, ...]:
     if account is None:
         return ()
     training_s = account.training_ns / 1e9
-    found = {"training_work": Spent("training_work", "Training work", training_s)}
+    found = {"training_work": Spent("training_work", "Useful computation", training_s)}
     for entry in account.entries:
         one = _loss(entry)
         known = found.get(one.id, replace(one, seconds=0.0))

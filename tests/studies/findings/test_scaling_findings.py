@@ -147,7 +147,7 @@ def test_what_slows_the_steps_is_not_what_the_run_loses_beside_them(inside: str)
     """Evaluation takes 10 s at each size; what grows more is in steps that are 4 times as fast."""
     study = scaling(trained(evaluation=lambda _: 10.0))
     rows = [
-        ("training_work", "Training work", (80.0, 40.0, 20.0)),
+        ("training_work", "Useful computation", (80.0, 40.0, 20.0)),
         (f"{inside}:some", "Inside the steps", (0.0, 10.0, 19.0)),
         ("other_work:Evaluation", "Evaluation", (10.0, 10.0, 10.0)),
     ]

@@ -28,7 +28,7 @@ def runs(count: int = 24, change_at: int = 16) -> list[StudyRun]:
 def test_a_loss_that_grows_is_dated_and_told_with_the_speed() -> None:
     found = body(groups(made := runs()), made)
     training, files, waiting, logging = found.groups[0].losses
-    assert training.label == "Training work"
+    assert training.label == "Useful computation"
     assert files.label == "Files in read()"
     assert files.values[0] == pytest.approx(1.0)
     [change] = files.changes

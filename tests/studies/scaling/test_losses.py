@@ -24,7 +24,7 @@ def test_each_loss_has_its_law() -> None:
             ("Start-up", "", 9.0, 1),
         )
     training, reading, waiting = scaling(runs).losses
-    assert training.label == "Training work"
+    assert training.label == "Useful computation"
     assert training.seconds == pytest.approx([80.0 / p for p in SIZES])
     assert training.shares[0] == pytest.approx(80.0 / 83.5)
     assert reading.label == "Files in read()"

@@ -44,7 +44,7 @@ def spent(found: Compare) -> list[Step]:
 
 def lost(found: Compare) -> list[Step]:
     """What it was lost to."""
-    return _steps("losses", found.losses, side_labels(found), "Training work, and lost to")
+    return _steps("losses", found.losses, side_labels(found), "Useful computation, and lost to")
 
 
 def unit_of(found: Compare) -> str:

@@ -73,7 +73,7 @@ def _losses(found: Sequence[ScaledLoss], labels: list[str]) -> Table | None:
     if not found:
         return None
     columns = (
-        Column("Training work, and lost to", "label", kind=Kind.TEXT, longest=60),
+        Column("Useful computation, and lost to", "label", kind=Kind.TEXT, longest=60),
         *(_size_column(label, place) for place, label in enumerate(labels)),
         Column("Law", lambda row: row.model.value or row.model.reason, kind=Kind.TEXT, longest=60),
     )

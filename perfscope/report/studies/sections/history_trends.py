@@ -87,7 +87,7 @@ def losses(group: HistoryGroup, identity: str = "losses") -> Table | None:
         return f"{'+' if more > 0 else '-'}{seconds(abs(more))} since {group.points[told.at].label}"
 
     columns = (
-        Column("Training work, and lost to", "label", kind=Kind.TEXT, longest=60),
+        Column("Useful computation, and lost to", "label", kind=Kind.TEXT, longest=60),
         Column("level now", _level, seconds),
         Column("last change", last, kind=Kind.TEXT, longest=60),
     )

@@ -30,7 +30,9 @@ def _print(study: Study, console: Console) -> None:
     if found.losses:
         console.print()
         line(
-            console, "Training work, and what the time is lost to, mean of the ranks", style="bold"
+            console,
+            "Useful computation, and what the time is lost to, mean of the ranks",
+            style="bold",
         )
         print_table(_losses(found).first(MOST_LOSSES), console)
         console.print()
