@@ -66,7 +66,7 @@ class Wholes:
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
     ) -> str:
-        """`2.57 s (27.5 % of the 9.36 s run), 95 % confidence interval 2.50 s to 2.63 s`.
+        """`2.57 s (27.5 % of the 9.36 s run), 2.50 s to 2.63 s as its steps vary`.
 
         That of a bound is not told: its upper end lies above what was just called the most.
         """
@@ -141,8 +141,10 @@ def is_more(seconds: float, own_s: float) -> bool:
 
 
 def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = False) -> str:
-    """`, 95 % confidence interval 2.50 s to 2.63 s`; "" for none, or one without a width.
+    """`, 2.50 s to 2.63 s as its steps vary`; "" for none, or one without a width.
 
+    That is what the steps of one run tell of each other, 95 % of it. How much equal runs differ
+    they do not tell, nor what else a change does: it is no confidence interval of the saving.
     What lies between savings under several assumptions is no matter of chance, and says so.
     """
     if interval is None or len(interval) != 2 or interval[0] == interval[1]:
@@ -150,4 +152,4 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     ends = f"{format_seconds(interval[0])} to {format_seconds(interval[1])}"
     if is_by_assumption:
         return f", {ends} depending on assumptions"
-    return f", 95 % confidence interval {ends}"
+    return f", {ends} as its steps vary"

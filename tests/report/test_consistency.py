@@ -162,7 +162,7 @@ def test_a_saving_is_told_alike_everywhere(trace: Shown) -> None:
         assert is_same or format_share(window_share) in text
         if row["gain_interval_s"] and row["gain_basis"] != "upper_bound":
             low, high = map(format_seconds, row["gain_interval_s"])
-            between = f"95 % confidence interval {low} to {high}"
+            between = f"{low} to {high} as its steps vary"
             if row.get("is_by_assumption"):
                 between = f"{low} to {high} depending on assumptions"
             assert text.count(between) >= 3  # card, finding, terminal

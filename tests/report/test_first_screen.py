@@ -175,21 +175,23 @@ def leading(document: Json, **changes: Any) -> Json:
             {"gain_interval_s": [1.9, 2.1], "confidence": "high"},
             (
                 "High confidence in the finding: simulating the fix predicts this saving, give or "
-                "take 5 %."
+                "take 5 % by how its steps vary; equal runs may differ by more."
             ),
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "medium", "is_inferred": True},
             (
                 "Medium confidence in the finding: the time was measured, its cause is inferred. "
-                "If that is right, simulating the fix predicts this saving, give or take 5 %."
+                "If that is right, simulating the fix predicts this saving, give or take 5 % "
+                "by how its steps vary; equal runs may differ by more."
             ),
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True},
             (
                 "Low confidence in the finding: the time was measured, its cause is inferred. If "
-                "that is right, simulating the fix predicts this saving, give or take 5 %."
+                "that is right, simulating the fix predicts this saving, give or take 5 % "
+                "by how its steps vary; equal runs may differ by more."
             ),
         ),
         (

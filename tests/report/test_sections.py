@@ -233,7 +233,7 @@ def test_gains_name_their_basis_and_interval() -> None:
     document = two_ranks_evaluation()
     findings = shown(document, "findings")
     low, high = document["findings"][0]["gain_interval_s"]
-    assert f"95 % confidence interval {low:.2f} s to {high:.2f} s" in findings
+    assert f"{low:.2f} s to {high:.2f} s as its steps vary" in findings
     assert "up to 480 ms (" in findings
     assert "an upper bound" in findings
 

@@ -143,7 +143,8 @@ def _how_sure_saving(row: Outcome) -> str:
         return f"its saving may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    return f"simulating the fix predicts this saving, give or take {off}"
+    varies = f"give or take {off} by how its steps vary"
+    return f"simulating the fix predicts this saving, {varies}; equal runs may differ by more"
 
 
 def _why_no_interval(row: Outcome) -> str:
