@@ -28,6 +28,7 @@ from perfscope.findings.losses.once import (
     told_once,
     with_remedy,
 )
+from perfscope.findings.losses.sent import told_by_sending
 from perfscope.findings.losses.slow_values import with_slow_values
 from perfscope.findings.losses.unclaimed import bounded, unclaimed
 from perfscope.metrics.results import Results
@@ -60,7 +61,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
         gathered = with_gathering(run, found, _kinds(chosen)[0])
         found = [_with_assumptions(one, run.replay) for one in gathered]
-        found = list(told_by_forks(run, with_comparison(run, found)))
+        found = list(told_by_forks(run, with_comparison(run, told_by_sending(run, found))))
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
         found = list(told_by_needless(told_by_their_work(with_growth(found), *_kinds(chosen))))
         waiting = {*_kinds(chosen)[0], *map(lost_to_waiting, LossPattern)}

@@ -11,6 +11,7 @@ from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.own_threads import cpu_wanted
 from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.sending import sends
 from perfscope.attribution.stack_rules import NATIVE_FILES, SYSTEM_CALL, ends_in
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import CPU_WINDOW_NS, FEWEST_SAMPLES, MAIN
@@ -78,7 +79,10 @@ class _Shown:
     awaiting: Bools
     """At rest, or until threads without Python code have computed: that takes no lock either."""
     communicating: Bools
-    """In a call of a communication library, which gives the lock back, and may poll meanwhile."""
+    """In a call of a communication library, which gives the lock back, and may poll meanwhile.
+
+    Or sending to worker processes, which has a finding of its own.
+    """
 
     @classmethod
     def of(cls, trace: Trace) -> _Shown:
@@ -86,7 +90,7 @@ class _Shown:
         resting = np.isin(activities, [ACTIVITIES.index(one) for one in RESTING])
         computed = in_kernel & (activities == ACTIVITIES.index(Activity.NUMERIC))
         of_library = activities == ACTIVITIES.index(Activity.COMMUNICATION)
-        communicating = of_library & ends_in(trace, NATIVE_FILES)
+        communicating = (of_library & ends_in(trace, NATIVE_FILES)) | sends(trace)
         return cls(resting, in_kernel, resting | computed, communicating)
 
 
