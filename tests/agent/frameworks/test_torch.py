@@ -264,6 +264,8 @@ def test_workers_that_stay_are_not_said_to_begin_anew(
     (rank,) = done.of_role("rank") or done.of_role("unranked")
     torch = rank.metadata["frameworks"]["torch"]
     assert [one["persistent_workers"] for one in torch["loaders"]] == [True, False]
+    line = str(1 + KEPT[: KEPT.index("DataLoader(")].count("\n"))
+    assert [one["made_at"].split("\x1f")[2] for one in torch["loaders"]] == [line, line]
     assert torch["batches"]["asked"] == 2 * 3 * 4
     assert torch["batches"]["turns"] == 3
     waits_ns = [row.t1 - row.t0 for row in rank.phase_records("DataLoader")]

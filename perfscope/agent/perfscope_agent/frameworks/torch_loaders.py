@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from .. import metadata, notes, recorder
-from ..kinds import Any, AnyFunction, Callable
+from .. import bytecode, files, metadata, notes, recorder
+from ..kinds import Any, AnyFunction, Callable, CodeType
+from ..places import Places
 from . import torch_compile, torch_workers
 
 _MOST_LOADERS = 8
@@ -54,9 +55,9 @@ def note(source: str, loader: Any) -> None:
             return
         _remember(loader, is_training)
         settings = _settings(loader, is_training)
-        if settings in _loaders:
+        if any(settings.items() <= one.items() for one in _loaders):
             return
-        _loaders.append(settings)
+        _loaders.append({**settings, "made_at": _made_at(type(loader).__name__)})
         if metadata.facts.get("batch_size") is None:
             metadata.facts["batch_size"] = settings["batch_size"]
         metadata.framework(source, loaders=_loaders)
@@ -86,6 +87,33 @@ def _settings(loader: Any, is_training: bool) -> dict[str, Any]:
         "samples": _samples(loader),
         "training": is_training,
     }
+
+
+def _made_at(name: str) -> str | None:
+    """Where the functions of the program that run make a loader of that name, if in one line.
+
+    Read from their bytecode, so that what makes loaders stays as it is.
+    """
+    places, lines, seen = Places(), set(), set()
+    frame = sys._getframe(1) if bytecode.is_known() else None
+    while frame is not None:
+        code = frame.f_code
+        if files.is_program(code.co_filename) and len(code.co_code) <= bytecode.LONGEST:
+            seen.add(code)
+        frame = frame.f_back
+    for code in seen:
+        lines.update([places.where(code, last) for last in _calls(code, name)])
+    return recorder.place_text(*lines.pop()) if len(lines) == 1 else None
+
+
+def _calls(code: CodeType, name: str) -> list[int]:
+    """The instructions that call something of that name."""
+    found = []
+    for last in range(0, len(code.co_code), 2):
+        called = bytecode.called(code, last) if bytecode.works(code, last) else None
+        if called is not None and (*called.root[1:], *called.attributes)[-1] == name:
+            found.append(last)
+    return found
 
 
 def _number(value: Any) -> int | None:
