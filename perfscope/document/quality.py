@@ -80,7 +80,9 @@ def _run_length(results: Results) -> QualityRow:
         " Record a longer run before acting on small differences: "
         f"below {least}, warm-up and noise weigh heavily."
     )
-    return QualityRow("run_length", Status.WARN, "The run is short", detail + advice)
+    return QualityRow(
+        "run_length", Status.WARN, f"The run is short, below {least}", detail + advice
+    )
 
 
 def _dropped_records(trace: Trace) -> QualityRow:

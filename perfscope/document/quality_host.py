@@ -7,7 +7,7 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.trace.host_cpus import cpu_set
-from perfscope.units import NS, capitalized, format_cpus, format_seconds
+from perfscope.units import LEAST_TENTH, NS, capitalized, format_cpus, format_seconds
 
 
 def host_checks(results: Results) -> list[QualityRow]:
@@ -27,7 +27,8 @@ def host_checks(results: Results) -> list[QualityRow]:
     else:
         used = of_host(results, worst)
         told = f"Processes outside the job used {used}"
-        title = told if is_busy else "The host worked for the job"
+        busy = told if worst.others_cpus >= LEAST_TENTH else f"{waited} for other processes"
+        title = busy if is_busy else "The host worked for the job"
         detail = f"{told} on average. {waited} for them."
     if not is_busy:
         return [QualityRow("other_work", Status.PASS, title, detail)]

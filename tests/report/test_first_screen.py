@@ -174,37 +174,37 @@ def leading(document: Json, **changes: Any) -> Json:
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "high"},
             (
-                "High confidence in the finding: simulating the fix predicts this saving, give or "
-                "take 5 % by how its steps vary; equal runs may differ by more."
+                "Cause: measured. Saving: what simulating the fix predicts, give or take 5 % by how "
+                "its steps vary; equal runs may differ by more."
             ),
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "medium", "is_inferred": True},
             (
-                "Medium confidence in the finding: the time was measured, its cause is inferred. "
-                "If that is right, simulating the fix predicts this saving, give or take 5 % "
-                "by how its steps vary; equal runs may differ by more."
+                "Cause: inferred, from time that was measured. Saving, if that is it: what "
+                "simulating the fix predicts, give or take 5 % by how its steps vary; equal "
+                "runs may differ by more."
             ),
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True},
             (
-                "Low confidence in the finding: the time was measured, its cause is inferred. If "
-                "that is right, simulating the fix predicts this saving, give or take 5 % "
-                "by how its steps vary; equal runs may differ by more."
+                "Cause: inferred, from time that was measured. Saving, if that is it: what "
+                "simulating the fix predicts, give or take 5 % by how its steps vary; equal "
+                "runs may differ by more."
             ),
         ),
         (
             {"gain_interval_s": [0.0318, 8.47], "confidence": "medium"},
-            "its saving may be as little as 31.8 ms. A longer recording would narrow that.",
+            "Saving: may be as little as 31.8 ms. A longer recording would narrow that.",
         ),
         (
             {"gain_interval_s": [1.9, 8.47], "confidence": "medium"},
-            "its saving may be between 1.90 s and 8.47 s.",
+            "Saving: may be between 1.90 s and 8.47 s.",
         ),
         (
             {"gain_interval_s": [0.0, 8.47], "confidence": "low"},
-            "Low confidence in the finding: its saving may be nothing.",
+            "Cause: measured. Saving: may be nothing.",
         ),
         (
             {"gain_interval_s": None, "confidence": "medium"},
@@ -212,13 +212,13 @@ def leading(document: Json, **changes: Any) -> Json:
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "its saving is an upper bound: the fix may save less.",
+            "Saving: an upper bound: the fix may save less.",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
-            "its saving varies from step to step, and is an upper bound",
+            "Saving: varies from step to step, and is an upper bound",
         ),
-        ({"gain_s": None, "gain_interval_s": None}, "its saving is not estimated."),
+        ({"gain_s": None, "gain_interval_s": None}, "Saving: not estimated."),
     ],
 )
 def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: str) -> None:
@@ -263,7 +263,7 @@ def test_possible_is_said_with_its_reason(changes: Json, word: str) -> None:
 def test_of_a_damaged_run_nothing_is_sure() -> None:
     document = two_ranks_evaluation()
     document["run"]["damage"] = [{"id": "missing", "text": "Rank 1 left no recording."}]
-    assert "confidence in the" not in shown(document, "overview")
+    assert "Cause: " not in shown(document, "overview")
 
 
 def two_problems(document: Json) -> tuple[Json, Json]:
@@ -373,7 +373,11 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
         ({"confidence": "low", "gain_interval_s": None}, "", "Make the change in a short run"),
         ({"confidence": "low", "gain_basis": "upper_bound"}, "", "Make the change in a short run"),
         (POSSIBLE, "", "Make the change in a short run"),
-        (POSSIBLE, "", "something else may explain it. If nothing else does, simulating"),
+        (
+            POSSIBLE,
+            "",
+            "something else may explain it. Saving, if nothing else does: what simulating",
+        ),
     ],
 )
 def test_what_to_do_first_follows_from_how_sure_it_is(

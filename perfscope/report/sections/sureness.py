@@ -92,21 +92,21 @@ def _least(row: Outcome) -> float | None:
     return row.gain_interval_s[0] if row.gain_interval_s else None
 
 
-def sureness(row: Outcome, what: str = "the finding") -> str:
+def sureness(row: Outcome, what: str = "") -> str:
     """How sure a finding is, and what that follows from, in sentences.
 
-    Two things have to be certain, and the less certain one decides: what causes the loss, and what
-    a fix of it saves.
+    Two things have to be certain, each by itself: what causes the loss, and what a fix of it saves.
+    `what` is what the cause is said to be of, where there are several.
     """
-    told = f"{row.confidence.value.capitalize()} confidence in {what}"
     saving = _how_sure_saving(row)
     if not saving:
-        return f"{told}."
+        return f"{row.confidence.value.capitalize()} confidence in the finding."
+    cause = f"Cause of {what}" if what else "Cause"
     if is_inferred(row):
-        return f"{told}: the time was measured, its cause is inferred. If that is right, {saving}."
+        return f"{cause}: inferred, from time that was measured. Saving, if that is it: {saving}."
     if _may_be_other(row):
-        return f"{told}: {OTHER_CAUSE}. If nothing else does, {saving}."
-    return f"{told}{';' if is_bound(first_of(row)) else ':'} {saving}."
+        return f"{cause}: measured, but {OTHER_CAUSE}. Saving, if nothing else does: {saving}."
+    return f"{cause}: measured. Saving: {saving}."
 
 
 def is_inferred(row: Outcome) -> bool:
@@ -119,32 +119,32 @@ def _how_sure_saving(row: Outcome) -> str:
     first = first_of(row)
     if first.gain_s is None or not row.status.is_fault:
         is_asked = row.status.is_fault and isinstance(row, FindingRow)
-        return "its saving is not estimated" if is_asked else ""
+        return "not estimated" if is_asked else ""
     if is_bound(first):
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
-        told = "its saving varies from step to step, and" if varies else "its saving"
-        return f"{told} is an upper bound: the fix may save less"
+        told = "varies from step to step, and is an upper bound" if varies else "an upper bound"
+        return f"{told}: the fix may save less"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"simulating the fix predicts this saving{_why_no_interval(row)}"
+        return f"what simulating the fix predicts{_why_no_interval(row)}"
     if row.confidence is Confidence.LOW and not is_inferred(row):
-        return "its saving may be nothing. A longer recording would tell"
+        return "may be nothing. A longer recording would tell"
     low_s, high_s = interval
     if is_by_assumption(first):
         least, most = map(seconds, interval)
-        return f"its saving is {least} to {most}, depending on what is assumed of the fix"
+        return f"{least} to {most}, by what is assumed of the fix, which its evidence names"
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure
-            return f"its saving may be between {least} and {most}"
-        return f"its saving may be as little as {least}. A longer recording would narrow that"
+            return f"may be between {least} and {most}"
+        return f"may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
     varies = f"give or take {off} by how its steps vary"
-    return f"simulating the fix predicts this saving, {varies}; equal runs may differ by more"
+    return f"what simulating the fix predicts, {varies}; equal runs may differ by more"
 
 
 def _why_no_interval(row: Outcome) -> str:
