@@ -1,6 +1,7 @@
 /* Blocking collectives whose counts are scalars. */
 #include "frameworks/horovod.h"
 #include "mpi/collective_forms.h"
+#include "mpi/repeats.h"
 
 #define COLLECTIVE(...) PS_COLLECTIVE(__VA_ARGS__, (void)0)
 
@@ -10,9 +11,11 @@
 
 PS_COLLECTIVE_INT(Barrier, ps_call_1, (PS_W comm), (comm), comm, true, (void)0, (void)0)
 
-COLLECTIVE(Bcast, ps_call_5, (PS_W buffer, PS_W count, PS_W type, PS_W root, PS_W comm),
-           (buffer, count, type, root, comm), comm, ps_fits(real, count),
-           ps_volume_bcast(&call, real, count, type, root))
+PS_COLLECTIVE(Bcast, ps_call_5, (PS_W buffer, PS_W count, PS_W type, PS_W root, PS_W comm),
+              (buffer, count, type, root, comm), comm, ps_fits(real, count),
+              ps_volume_bcast(&call, real, count, type, root);
+              ps_repeat repeat = ps_before_receiving(&call, buffer, type),
+              ps_after_receiving(&repeat, &call, buffer))
 
 COLLECTIVE(Reduce, ps_call_7, (PS_W send, PS_W receive, PS_W count, PS_W type, PS_W op, PS_W root, PS_W comm),
            (send, receive, count, type, op, root, comm), comm, ps_fits(real, count),
@@ -63,9 +66,11 @@ COLLECTIVE(Scatter, ps_call_8, (TWO_SIDES, PS_W root, PS_W comm),
            (send, send_count, send_type, receive, receive_count, receive_type, root, comm), comm, BOTH_FIT,
            ps_volume_scatter(&call, real, OUT, IN, root))
 
-COLLECTIVE(Allgather, ps_call_7, (TWO_SIDES, PS_W comm),
-           (send, send_count, send_type, receive, receive_count, receive_type, comm), comm, BOTH_FIT,
-           ps_volume_allgather(&call, real, OUT, IN))
+PS_COLLECTIVE(Allgather, ps_call_7, (TWO_SIDES, PS_W comm),
+              (send, send_count, send_type, receive, receive_count, receive_type, comm), comm, BOTH_FIT,
+              ps_volume_allgather(&call, real, OUT, IN);
+              ps_repeat repeat = ps_before_receiving(&call, receive, receive_type),
+              ps_after_receiving(&repeat, &call, receive))
 
 COLLECTIVE(Alltoall, ps_call_7, (TWO_SIDES, PS_W comm),
            (send, send_count, send_type, receive, receive_count, receive_type, comm), comm, BOTH_FIT,

@@ -82,6 +82,11 @@ static bool is_predefined(ps_word type)
     }
 }
 
+bool ps_is_in_one_piece(ps_word type)
+{
+    return is_predefined(type);
+}
+
 /* Whether there is such a type, and how large it is. */
 static bool ask_size(ps_word type, uint64_t *bytes)
 {

@@ -6,6 +6,8 @@
 
 void ps_datatypes_start(void);
 uint64_t ps_type_bytes(ps_word type);
+/* Whether values of a type surely lie beside each other: of one that the program has made nobody knows. */
+bool ps_is_in_one_piece(ps_word type);
 
 /* A datatype that belongs to no data may be null and must not be asked for. */
 static inline uint64_t ps_bytes(uint64_t count, ps_word type)

@@ -73,6 +73,7 @@ _FUNCTIONS = {
     "stack_notes_start": "- pointer u32 u32 u32",
     "stack_notes_stop": "-",
     "hooked": "u32 u32",
+    "received_again": "int u32 pointer",
     "stack_is_noted": "int",
     "stack_notes": "object",
     "stack_knows": "- pointer i32",

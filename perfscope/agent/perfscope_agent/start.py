@@ -380,13 +380,14 @@ def _note_exception() -> None:
 
 
 def _note_statistics() -> None:
-    from . import caches, garbage, stacks, told_of
+    from . import caches, garbage, received, stacks, told_of
 
     _note_code()
     metadata.facts["caches"] = caches.told()
     metadata.collect_versions()
     metadata.facts["garbage_collector"] = garbage.finish()
     told_of.note(recorder.current)
+    metadata.facts["received_again"] = received.told(recorder.current)
     metadata.facts["stack_sampler"] = dict(stacks.statistics)
     steps = sys.modules.get(__package__ + ".steps")
     metadata.facts["step_source"] = steps.source if steps is not None else None

@@ -37,6 +37,11 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.findings.facts.repeated_messages import (
+    RepeatedMessage,
+    repeated_message,
+    saved_without_repeats,
+)
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.findings.facts.sparse_messages import (
     SparseMessage,
@@ -48,7 +53,7 @@ from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.communication import CollectiveClass
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import (
     counted,
@@ -108,6 +113,8 @@ def judge(run: Facts) -> Outcome:
     is_fault = status is not Status.PASS
     if is_fault and facts.cause is not Cause.BANDWIDTH:
         return _named_elsewhere(run, facts)
+    if is_fault and (repeated := repeated_message(run)):
+        return told_only(_of_repeats(run, facts, repeated))
     if is_fault and (sparse := sparse_message(run)):
         return told_only(_of_zeros(run, facts, sparse))
     converted = saved_without_converting(run, IDEAL) if is_fault and pickles(results) else None
@@ -125,6 +132,42 @@ def judge(run: Facts) -> Outcome:
         first=halved(results, facts, _halving(facts)) if is_fault and _is_halved(results) else None,
     )
     return told_only(result)
+
+
+def _of_repeats(run: Facts, facts: NetworkFacts, repeated: RepeatedMessage) -> Finding:
+    """Most of what is moved is where it goes already."""
+    results, name = run.results, repeated.operation
+    gain = saved_without_repeats(run, repeated, facts.whole.seconds)
+    looks = counted(repeated.looks, "look")
+    at = sampled_places.calls(results, "In")
+    less = f"leave out {name} where nothing has changed since the last one"
+    return Finding(
+        status=facts.status(),
+        title=f"{_title(results)}, of what its receivers hold already",
+        summary=(
+            f"In {repeated.same} of {looks} at the buffers that {name} receives into, before and "
+            f"after a call, it changed nothing: {format_share(repeated.share)} of the bytes. "
+            f"Without them the run would take up to "
+            f"{wording.saving(results, gain.seconds, is_bound=False)} less."
+        ),
+        gain=as_bound(gain),
+        confidence=Confidence.HIGH,
+        ranks=_moving(results),
+        where=sampled_places.frames(results.call_sites.transfer),
+        evidence=(
+            Evidence(f"Looks at what {name} received, by samples", repeated.looks),
+            Evidence("Of these, the call changed nothing", repeated.same),
+            *_evidence(results, facts, is_fault=True),
+        ),
+        actions=(
+            (
+                f"{wording.there(at, less)}: once before the loop, and again only after one rank "
+                f"alone has changed it. In {repeated.same} of {looks} the receiver held already "
+                "what came."
+            ),
+            *_actions(run, facts, is_told=False),
+        ),
+    )
 
 
 def _of_zeros(run: Facts, facts: NetworkFacts, sparse: SparseMessage) -> Finding:
@@ -376,7 +419,8 @@ DIAGNOSIS = Diagnosis(
     passed=PASSED,
     evidence=(
         "transfer by rank, collectives by size, gain of each change, the functions that move data; "
-        "of a buffer that is mostly zeros how much of it"
+        "of a buffer that is mostly zeros how much of it, and in how many looks at its buffer a "
+        "collective changed nothing"
     ),
     gain_from=(
         "replay on a network that needs no time: an upper bound; of zeros, without the bytes that "

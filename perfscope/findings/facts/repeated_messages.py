@@ -1,0 +1,42 @@
+"""Collectives that bring what their receivers hold already: what is left without them."""
+
+import math
+from dataclasses import replace
+
+from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.gain import most_moving, predicted_gain
+from perfscope.findings.facts.facts import Facts
+from perfscope.judging import MAIN
+from perfscope.metrics.host.looks import FEWEST_LOOKS
+from perfscope.replay.model import Edit
+from perfscope.structures import dataclass
+from perfscope.trace.received import received_again
+
+
+@dataclass(frozen=True)
+class RepeatedMessage:
+    """The collective that most time goes to, where most of it changes nothing."""
+
+    operation: str
+    looks: int
+    same: int  # looks in which the receiver held already what came
+    share: float  # of the bytes that were looked at
+
+
+def repeated_message(run: Facts) -> RepeatedMessage | None:
+    """What most transfer goes to is there already; None where it is not, or nobody has looked."""
+    operation = most_moving(run.results)
+    told = [row for rank in run.results.trace.ranks for row in received_again(rank.metadata)]
+    rows = [row for row in told if row.operation == operation]
+    looks, same = sum(row.looks for row in rows), sum(row.same for row in rows)
+    if looks < FEWEST_LOOKS:
+        return None
+    share = sum(row.bytes * row.same for row in rows) / sum(row.bytes * row.looks for row in rows)
+    return RepeatedMessage(operation, looks, same, share) if share > MAIN else None
+
+
+def saved_without_repeats(run: Facts, found: RepeatedMessage, whole_s: float) -> Gain:
+    """What is saved at most: the transfer of those calls that change nothing."""
+    edit = Edit(factor=1.0, network=math.inf, operation=found.operation)
+    gain = predicted_gain(run.results, run.replay, [edit], bound_s=whole_s, is_planned=True)
+    return replace(gain.of(found.share * gain.seconds), interval_s=None)
