@@ -24,9 +24,6 @@ MOST = 3
 OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
-WHERE_TO_LOOK = "Look there for results worth caching, padded or unbatched input, unused results."
-"""Of the job's own work, in which nothing was seen to be lost: only its authors can tell."""
-
 SINGLE = "where single precision is exact enough, it halves the bytes and the time of vector code."
 
 NO_COMPUTING = RESTING.union(AT_START)
@@ -36,9 +33,9 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
     """The few functions that hold the main part of the computing, as a sentence.
 
     `room` is how many characters it may have: with long names fewer of the functions are told.
-    Where it stands alone, as no finding says what to change, it says what to look for. "" where
-    three do not hold it, where computing is not the main part of the ranks' time, and where all of
-    them are `named` already.
+    Where it stands alone, as no finding says what to change, it also says what is in double
+    precision. "" where three do not hold it, where computing is not the main part of the ranks'
+    time, and where all of them are `named` already.
     """
     results, lines = run.results, run.hot_lines
     own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
@@ -64,7 +61,7 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
     for share, one in zip(shares, first, strict=True):
         where, on_what = _where(own[one], lines, whole_ns)
         parts.append(f"{where} takes {share}{on_what}")
-    leads = f" {WHERE_TO_LOOK}{_doubles(first, lines)}" if is_alone else ""
+    leads = _doubles(first, lines) if is_alone else ""
     told = [f"{'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
     return next((one for one in told if len(one) <= room), "")
 

@@ -7,12 +7,14 @@ from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.headline import Headline, apart, headline, outside
 from perfscope.document.without_efficiency import known_without_efficiency
+from perfscope.findings.core import wording
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
-from perfscope.losses.entry import NO_LOSS, LossAccount
+from perfscope.judging import MAJOR
+from perfscope.losses.entry import NO_LOSS, Entry, LossAccount, Saving
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import LossKind, Status
@@ -30,7 +32,9 @@ GOOD_EFFICIENCY = 0.8
 LONGEST_COMMAND = 120
 """Of a command that is told to be run again; a longer one only hides what is said."""
 
-NO_CHANGE = f"no known change would save {100 * WARN_SHARE:g} % of the analyzed window"
+NO_CHANGE = (
+    f"no change is known that would surely save {100 * WARN_SHARE:g} % of the analyzed window"
+)
 
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 
@@ -102,7 +106,18 @@ def without_findings(
     if losses is None or not losses.lost_share:
         return f"{told}{rest}"
     most = "" if is_well(losses) else _largest(losses, ranks, "the rest", is_disturbed=is_disturbed)
-    return f"{told} {_useful(losses, ranks)}.{most}{rest}"
+    return f"{told} {_useful(losses, ranks)}.{most}{_once(results)}{rest}"
+
+
+def _once(results: Results) -> str:
+    """How much of the run is not judged, as it lies before and after the analyzed window."""
+    rest_s = results.run_s - results.window_s
+    if rest_s < MAJOR * results.run_s:
+        return ""
+    return (
+        f" The {format_seconds(rest_s)} of the run before and after that window come once, however "
+        "long the run is, and were not judged."
+    )
 
 
 def _looked_for(findings: Sequence[Finding]) -> str:
@@ -164,7 +179,25 @@ def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool)
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     own = ", besides communication and other load," if is_disturbed and ranks > 1 else ""
-    return f" The largest part of {whole}{own} is {inside(label(first))}{where}: {each}{pattern}."
+    what = f"{inside(label(first))}{_for_whom(first, ranks)}{where}"
+    evened = _evened(first, losses.window_ns * NS / ranks)
+    return f" The largest part of {whole}{own} is {what}: {each}{pattern}{evened}."
+
+
+def _for_whom(entry: Entry, ranks: int) -> str:
+    """Whom most of the waiting is for, where few ranks are late."""
+    is_of_few = entry.cause.kind is LossKind.WAITING and 0 < len(entry.ranks) <= ranks
+    return f", mostly for {wording.ranks(entry.ranks[:1])}," if is_of_few else ""
+
+
+def _evened(entry: Entry, window_s: float) -> str:
+    """What is saved where no rank is late; nobody knows whether the work can be dealt out so."""
+    saving = entry.saving
+    if entry.cause.kind is not LossKind.WAITING or not isinstance(saving, Saving):
+        return ""
+    if saving.seconds < WARN_SHARE * window_s:
+        return ""
+    return f"; with all equally long the run would be {format_seconds(saving.seconds)} shorter"
 
 
 def _inefficient(leading: Headline, subject: str, lost: str) -> str:

@@ -367,12 +367,16 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
     [
         ({"confidence": "high"}, "", "Record again after the change"),
         ({"confidence": "medium"}, "does not count other load", "on one that is."),
-        ({"confidence": "medium", "is_inferred": True}, "", "Make the change in a short run"),
-        ({"confidence": "low", "is_inferred": True}, "", "Make the change in a short run"),
+        ({"confidence": "medium", "is_inferred": True}, "", "Record the same run with the change"),
+        ({"confidence": "low", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),
-        ({"confidence": "low", "gain_interval_s": None}, "", "Make the change in a short run"),
-        ({"confidence": "low", "gain_basis": "upper_bound"}, "", "Make the change in a short run"),
-        (POSSIBLE, "", "Make the change in a short run"),
+        ({"confidence": "low", "gain_interval_s": None}, "", "Record the same run with the change"),
+        (
+            {"confidence": "low", "gain_basis": "upper_bound"},
+            "",
+            "Record the same run with the change",
+        ),
+        (POSSIBLE, "", "Record the same run with the change"),
         (
             POSSIBLE,
             "",
@@ -386,7 +390,7 @@ def test_what_to_do_first_follows_from_how_sure_it_is(
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, **changes)
     row["first_action"]["counts"] = counts
-    advice = ("again after the change", "in a short run", "a longer run before")
+    advice = ("again after the change", "the same run with the change", "a longer run before")
     assert told in words(document)
     assert sum(one in words(document) for one in advice) == 1
 

@@ -6,12 +6,14 @@ from typing import Any, TypeGuard
 
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import replayed, saved
+from perfscope.findings.core.wording import place
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank
+from perfscope.trace.model import Frame, Rank
+from perfscope.trace.operands import frame_of
 from perfscope.units import NS, format_seconds
 
 EDIT = Edit(keeps_workers=True)
@@ -23,25 +25,29 @@ class WorkerTurns:
     """What is saved by workers that stay, and what it takes a rank that they do not.
 
     `count` is how often workers began to iterate there, 0 where nobody counted; `seconds` is what
-    beginning and ending took in all.
+    beginning and ending took in all. `made_at` is the line that makes the only such loader; None
+    where that is not known.
     """
 
     gain: Gain
     rank: int
     count: int
     seconds: float
+    is_alone: bool = False  # the rank: nobody asks which one it was
+    made_at: Frame | None = None
 
     @property
     def action(self) -> str:
         """What has them stay."""
-        told = "Set persistent_workers=True in the DataLoader: its workers are started"
+        made = f" made in {place(self.made_at)}" if self.made_at else ""
+        told = f"Set persistent_workers=True in the DataLoader{made}: its workers are started"
         if not self.count:
             return f"{told} anew for each epoch, which then waits for their first batch."
         each = format_seconds(self.seconds / self.count)
         return (
-            f"{told} {self.count} times. On rank {self.rank}, starting them, waiting for their "
+            f"{told} {self.count} times, where once would do. Starting them, waiting for their "
             f"first batch and ending them takes {each} each time, {format_seconds(self.seconds)} "
-            "in all."
+            f"in all{'' if self.is_alone else f' on rank {self.rank}'}."
         )
 
     @property
@@ -74,6 +80,13 @@ def training_loaders(rank: Rank) -> Iterator[Mapping[str, Any]]:
             yield one
 
 
+def made_at(rank: Rank) -> Frame | None:
+    """The line that makes the loaders whose workers end with each epoch, where it is one."""
+    ending = [one for one in training_loaders(rank) if one.get("persistent_workers") is False]
+    lines = {frame_of(one.get("made_at")) for one in ending if one.get("workers")}
+    return lines.pop() if len(lines) == 1 else None
+
+
 def ending_workers(rank: Rank) -> int:
     """The most workers of a DataLoader of a rank that end with each epoch; 0 without any."""
     told = (
@@ -100,7 +113,10 @@ def worker_turns(
     else:
         is_most = count > 1 and seconds >= MAIN * _taken_s(rank)
         gain = saved(results, min(found.seconds, seconds * (1 - 1 / max(count, 1))))
-    return WorkerTurns(gain, rank.number, count, seconds) if is_most and gain.seconds > 0 else None
+    if not is_most or gain.seconds <= 0:
+        return None
+    is_alone = len(results.trace.ranks) == 1
+    return WorkerTurns(gain, rank.number, count, seconds, is_alone, made_at(rank))
 
 
 def _replayed(results: Results, replay: Replay, workers: int, found: Gain) -> Gain | None:

@@ -161,6 +161,7 @@ def _title(
     ranks = _waiting_ranks(results, waits_s)
     everybody = len(ranks) == len(waits_s) > 1
     who = "The ranks" if everybody else capitalized(wording.ranks(ranks))
+    who = "The process" if len(waits_s) == 1 else who
     verb = "waits" if len(ranks) == 1 and not everybody else "wait"
     place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
     inside = f" in {place}" if place else ""

@@ -124,7 +124,7 @@ def how_sure(result: Analysis) -> str:
         return ""
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
-    told = sureness(first, "" if blocks == 1 else "the first one")
+    told = sureness(first, "" if blocks == 1 else "the first problem")
     # with how much of that load it would be more is told with the finding: here is one saving
     return f"{told} The saving assumes an idle host." if is_loaded(first) else told
 

@@ -20,8 +20,8 @@ NO_INTERVAL = {
 """What is said in place of an interval."""
 
 CONFIRM = (
-    "Make the change in a short run, record that as well, and let `perfscope compare` show what it "
-    "saves."
+    "Record the same run with the change, and let `perfscope compare` show what it saves and "
+    "whether this was the cause."
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
 FIX = "Record again after the change, and let `perfscope compare` show what it saved."
