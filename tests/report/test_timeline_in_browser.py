@@ -228,7 +228,7 @@ def test_a_stretch_of_many_events_is_said_to_be_mixed(window: Browser, tmp_path:
     write_report(read_known(found), path)
     opened(window, path)
     mouse(window, "mouseMoved", 0.6, 0.2)
-    assert re.search(r": mixed: 7[456] % training work, 2[456] % [a-z ]+, from ", status(window))
+    assert re.search(r": mixed: 7[456] % training, 2[456] % [a-z ]+, from ", status(window))
 
 
 def test_the_pointer_reads_phase_line_call_and_who_is_awaited(

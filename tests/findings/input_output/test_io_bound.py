@@ -216,7 +216,7 @@ def test_file_systems_that_make_no_sense_are_left_out(rows: Any) -> None:
 
 def test_waiting_for_pages_is_told_from_reading_files() -> None:
     swaps = judged(blocked_every=4, faults=20_000, read_bytes=20_000 * 4096)
-    assert swaps.actions[0].startswith("Look for swapping first")
+    assert swaps.actions[0].startswith("Start fewer ranks on the node, or ask for more memory, if")
     reads = judged(blocked_every=4, faults=20_000, read_bytes=5 << 30)
     assert not any("swap" in action for action in reads.actions)
 
