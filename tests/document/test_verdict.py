@@ -336,7 +336,8 @@ def polling(busy_s: float) -> TraceBuilder:
             (
                 "No problem found: no change is known that would surely save 1 % of the analyzed "
                 "window. 9.3 % of the ranks' time in the analyzed window went to something other "
-                "than useful computation, and of 90.7 % nothing is known. The largest part of the rest is "
+                "than useful computation, and of 90.7 % nothing is known. The largest part of the "
+                "rest is "
             ),
         ),
         (0.01, "info", "No problem found: no change is known"),
