@@ -168,32 +168,25 @@ def leading(document: Json, **changes: Any) -> Json:
     return row
 
 
+PREDICTED = (
+    "what simulating the fix predicts, give or take 5 % by how its steps vary; equal runs may "
+    "differ by more."
+)
+INFERRED = f"Cause: inferred, from time that was measured. Saving, if that is it: {PREDICTED}"
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "high"},
-            (
-                "Cause: measured. Saving: what simulating the fix predicts, give or take 5 % by how "
-                "its steps vary; equal runs may differ by more."
-            ),
+            f"Cause: measured. Saving: {PREDICTED}",
         ),
         (
             {"gain_interval_s": [1.9, 2.1], "confidence": "medium", "is_inferred": True},
-            (
-                "Cause: inferred, from time that was measured. Saving, if that is it: what "
-                "simulating the fix predicts, give or take 5 % by how its steps vary; equal "
-                "runs may differ by more."
-            ),
+            INFERRED,
         ),
-        (
-            {"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True},
-            (
-                "Cause: inferred, from time that was measured. Saving, if that is it: what "
-                "simulating the fix predicts, give or take 5 % by how its steps vary; equal "
-                "runs may differ by more."
-            ),
-        ),
+        ({"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True}, INFERRED),
         (
             {"gain_interval_s": [0.0318, 8.47], "confidence": "medium"},
             "Saving: may be as little as 31.8 ms. A longer recording would narrow that.",

@@ -3,14 +3,19 @@
 import math
 from dataclasses import replace
 
-from perfscope.findings.core.finding import Gain
+from perfscope.findings.core import wording
+from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import most_moving, predicted_gain
+from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.needless import Needless
 from perfscope.judging import MAIN
 from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.replay.model import Edit
+from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
 from perfscope.trace.received import received_again
+from perfscope.units import counted, format_share
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,36 @@ def repeated_message(run: Facts) -> RepeatedMessage | None:
         return None
     share = sum(row.bytes * row.same for row in rows) / sum(row.bytes * row.looks for row in rows)
     return RepeatedMessage(operation, looks, same, share) if share > MAIN else None
+
+
+def needless_repeats(run: Facts, whole_s: float) -> Needless | None:
+    """Most of what is moved is where it goes already; `whole_s` is what all transfer costs."""
+    found = repeated_message(run)
+    if found is None:
+        return None
+    name, looks = found.operation, counted(found.looks, "look")
+    gain = saved_without_repeats(run, found, whole_s)
+    at = sampled_places.calls(run.results, "In")
+    less = f"leave out {name} where nothing has changed since the last one"
+    return Needless(
+        told=", of what its receivers hold already",
+        summary=(
+            f"In {found.same} of {looks} at the buffers that {name} receives into, before and "
+            f"after a call, it changed nothing: {format_share(found.share)} of the bytes. "
+            "Without them the run would take up to "
+            f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
+        ),
+        gain=gain,
+        rows=(
+            Evidence(f"Looks at what {name} received, by samples", found.looks),
+            Evidence("Of these, the call changed nothing", found.same),
+        ),
+        action=(
+            f"{wording.there(at, less)}: once before the loop, and again only after one rank "
+            f"alone has changed it. In {found.same} of {looks} the receiver held already what came."
+        ),
+        confidence=Confidence.HIGH,
+    )
 
 
 def saved_without_repeats(run: Facts, found: RepeatedMessage, whole_s: float) -> Gain:

@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.findings.core.finding import Gain
+from perfscope.findings.core import wording
+from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import most_moving, predicted_gain, saved
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import shape_of
+from perfscope.findings.facts.needless import Needless
 from perfscope.findings.facts.network_facts import classes
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.judging import MAIN, NEGLIGIBLE
@@ -18,7 +21,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.trace.operations import BY_NAME, OperationClass
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS, format_seconds, format_share
 
 CONTRIBUTING = (OperationClass.N_TO_N, OperationClass.N_TO_ONE)
 """Collectives to which each rank gives what its buffer holds; in others it may be old."""
@@ -59,6 +62,43 @@ def sparse_message(run: Facts) -> SparseMessage | None:
     if left > MAIN:
         return None
     return SparseMessage(place[0], fullest, left, _work_s(run, place[0], fullest))
+
+
+def needless_zeros(run: Facts, whole_s: float) -> Needless | None:
+    """Most of what is moved are zeros, of which others need not be told.
+
+    `whole_s` is what all transfer costs.
+    """
+    sparse = sparse_message(run)
+    if sparse is None:
+        return None
+    name, zeros = f"`{sparse.operand.name}`", format_share(sparse.operand.share("zero"))
+    gain = saved_without_zeros(run, sparse, whole_s)
+    what = "non-zero rows" if sparse.is_in_rows else "non-zero values"
+    work = (
+        f", and work on {name} and arrays of its size in {wording.called(sparse.frame)} takes up "
+        f"to {format_seconds(sparse.work_s)}"
+        if sparse.work_s
+        else ""
+    )
+    return Needless(
+        told=f": {zeros} of {name} is zeros",
+        summary=(
+            f"Sent as {what} and their indices, at most {format_share(sparse.left)} of the bytes "
+            f"would be left{work}. Without either the run would take up to "
+            f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
+        ),
+        gain=gain,
+        where=(sparse.frame,),
+        rows=(
+            Evidence(f"Zeros in {name} ({shape_of(sparse.operand)}), by samples", zeros),
+            Evidence(f"Looks at {name}", sparse.operand.looks),
+        ),
+        action=(
+            f"Send only the {what} of {name} and their indices (Allgatherv of both), and add up "
+            f"what arrives, instead of sending all of {name}."
+        ),
+    )
 
 
 def _sent(sites: Sequence[WorkedOn], frame: Frame) -> Operand | None:

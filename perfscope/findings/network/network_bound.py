@@ -11,13 +11,13 @@ from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.findings.facts.messages import (
     Messages,
     main_messages,
     pickles,
     saved_without_converting,
 )
+from perfscope.findings.facts.needless import Needless
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
@@ -37,30 +37,21 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
-from perfscope.findings.facts.repeated_messages import (
-    RepeatedMessage,
-    repeated_message,
-    saved_without_repeats,
-)
+from perfscope.findings.facts.repeated_messages import needless_repeats
 from perfscope.findings.facts.sampled_places import main_place
-from perfscope.findings.facts.sparse_messages import (
-    SparseMessage,
-    saved_without_zeros,
-    sparse_message,
-)
+from perfscope.findings.facts.sparse_messages import needless_zeros
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.communication import CollectiveClass
-from perfscope.schema.enums import Confidence, Status
+from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import (
     counted,
     format_bandwidth,
     format_bytes,
     format_seconds,
-    format_share,
 )
 
 PASSED = "Data transfer between ranks takes little time"
@@ -113,10 +104,9 @@ def judge(run: Facts) -> Outcome:
     is_fault = status is not Status.PASS
     if is_fault and facts.cause is not Cause.BANDWIDTH:
         return _named_elsewhere(run, facts)
-    if is_fault and (repeated := repeated_message(run)):
-        return told_only(_of_repeats(run, facts, repeated))
-    if is_fault and (sparse := sparse_message(run)):
-        return told_only(_of_zeros(run, facts, sparse))
+    for needless in (needless_repeats, needless_zeros) if is_fault else ():
+        if found := needless(run, whole.seconds):
+            return told_only(_of_needless(run, facts, found))
     converted = saved_without_converting(run, IDEAL) if is_fault and pickles(results) else None
     result = Finding(
         status=status,
@@ -134,74 +124,20 @@ def judge(run: Facts) -> Outcome:
     return told_only(result)
 
 
-def _of_repeats(run: Facts, facts: NetworkFacts, repeated: RepeatedMessage) -> Finding:
-    """Most of what is moved is where it goes already."""
-    results, name = run.results, repeated.operation
-    gain = saved_without_repeats(run, repeated, facts.whole.seconds)
-    looks = counted(repeated.looks, "look")
-    at = sampled_places.calls(results, "In")
-    less = f"leave out {name} where nothing has changed since the last one"
+def _of_needless(run: Facts, facts: NetworkFacts, needless: Needless) -> Finding:
+    """Most of what is moved need not be."""
+    results = run.results
     return Finding(
         status=facts.status(),
-        title=f"{_title(results)}, of what its receivers hold already",
-        summary=(
-            f"In {repeated.same} of {looks} at the buffers that {name} receives into, before and "
-            f"after a call, it changed nothing: {format_share(repeated.share)} of the bytes. "
-            f"Without them the run would take up to "
-            f"{wording.saving(results, gain.seconds, is_bound=False)} less."
-        ),
-        gain=as_bound(gain),
-        confidence=Confidence.HIGH,
+        title=f"{_title(results)}{needless.told}",
+        summary=needless.summary,
+        gain=as_bound(needless.gain),
+        confidence=needless.confidence or confidence(facts),
         ranks=_moving(results),
-        where=sampled_places.frames(results.call_sites.transfer),
-        evidence=(
-            Evidence(f"Looks at what {name} received, by samples", repeated.looks),
-            Evidence("Of these, the call changed nothing", repeated.same),
-            *_evidence(results, facts, is_fault=True),
-        ),
+        where=needless.where or sampled_places.frames(results.call_sites.transfer),
+        evidence=(*needless.rows, *_evidence(results, facts, is_fault=True)),
         actions=(
-            (
-                f"{wording.there(at, less)}: once before the loop, and again only after one rank "
-                f"alone has changed it. In {repeated.same} of {looks} the receiver held already "
-                "what came."
-            ),
-            *_actions(run, facts, is_told=False),
-        ),
-    )
-
-
-def _of_zeros(run: Facts, facts: NetworkFacts, sparse: SparseMessage) -> Finding:
-    """Most of what is moved are zeros, of which others need not be told."""
-    results, name = run.results, f"`{sparse.operand.name}`"
-    gain = saved_without_zeros(run, sparse, facts.whole.seconds)
-    zeros = format_share(sparse.operand.share("zero"))
-    what = "non-zero rows" if sparse.is_in_rows else "non-zero values"
-    work = (
-        f", and work on {name} and arrays of its size in {wording.called(sparse.frame)} takes up "
-        f"to {format_seconds(sparse.work_s)}"
-        if sparse.work_s
-        else ""
-    )
-    return Finding(
-        status=facts.status(),
-        title=f"{_title(results)}: {zeros} of {name} is zeros",
-        summary=(
-            f"Sent as {what} and their indices, at most {format_share(sparse.left)} of the bytes "
-            f"would be left{work}. Without either the run would take up to "
-            f"{wording.saving(results, gain.seconds, is_bound=False)} less."
-        ),
-        gain=as_bound(gain),
-        confidence=confidence(facts),
-        ranks=_moving(results),
-        where=(sparse.frame,),
-        evidence=(
-            Evidence(f"Zeros in {name} ({shape_of(sparse.operand)}), by samples", zeros),
-            Evidence(f"Looks at {name}", sparse.operand.looks),
-            *_evidence(results, facts, is_fault=True),
-        ),
-        actions=(
-            f"Send only the {what} of {name} and their indices (Allgatherv of both), and add up "
-            f"what arrives, instead of sending all of {name}. {_largest(results)}".strip(),
+            f"{needless.action} {_largest(results)}".strip(),
             *_actions(run, facts, is_told=False),
         ),
     )
