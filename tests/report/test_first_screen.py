@@ -182,10 +182,7 @@ INFERRED = f"Cause: inferred, from time that was measured. Saving, if that is it
             {"gain_interval_s": [1.9, 2.1], "confidence": "high"},
             f"Cause: measured. Saving: {PREDICTED}",
         ),
-        (
-            {"gain_interval_s": [1.9, 2.1], "confidence": "medium", "is_inferred": True},
-            INFERRED,
-        ),
+        ({"gain_interval_s": [1.9, 2.1], "is_inferred": True}, INFERRED),
         ({"gain_interval_s": [1.9, 2.1], "confidence": "low", "is_inferred": True}, INFERRED),
         (
             {"gain_interval_s": [0.0318, 8.47], "confidence": "medium"},
