@@ -48,12 +48,13 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     is_measured = len(edges) > 1
     if not is_measured:
         edges = np.array([focus.start_ns, focus.end_ns], np.float64)
+    length = np.diff(edges)
     waited, ran = _grown(main, "queue_delay_ns", edges), _grown(main, "cpu_ns", edges)
     withheld = _withheld(rank, edges)
     if not is_measured:
         used = np.sum([_grown(one.process_samples, "cpu_ns", edges) for one in sharing], axis=0)
-        share = _share(waited, withheld, np.maximum(used - ran, 0.0), None, cpus)
-        pool = _share(_of_pool(rank, edges, waited), withheld, used, None, cpus)
+        share = _share(length, waited, withheld, np.maximum(used - ran, 0.0), None, cpus)
+        pool = _share(length, _of_pool(rank, edges, waited), withheld, used, None, cpus)
         return CpuTakers(share, None, cpus, pool)
     by_rank = np.array([_grown(one.cpu_samples, "used_ns", edges) for one in sharing])
     used, falls = by_rank.sum(axis=0), (by_rank < 0).any(axis=0)
@@ -63,8 +64,8 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     if busy.sum() < MAIN * used.sum():  # the CPUs' own figures hide the most part of the job
         return CpuTakers(0.0, None, cpus)
     span = edges[-1] - edges[0]
-    share = _share(waited, withheld, np.maximum(used - ran, 0.0), others, cpus)
-    pool = _share(_of_pool(rank, edges, waited), withheld, used, others, cpus)
+    share = _share(length, waited, withheld, np.maximum(used - ran, 0.0), others, cpus)
+    pool = _share(length, _of_pool(rank, edges, waited), withheld, used, others, cpus)
     return CpuTakers(share, float(others.sum() / span), cpus, pool)
 
 
@@ -123,14 +124,24 @@ def _withheld(rank: Rank, edges: Floats) -> Floats:
 
 
 def _share(
-    waited: Floats, withheld: Floats, own: Floats, others: Floats | None, cpus: int
+    length: Floats,
+    waited: Floats,
+    withheld: Floats,
+    own: Floats,
+    others: Floats | None,
+    cpus: int,
 ) -> float:
-    """Of the waiting, that at the expense of others; all are by stretch, shape (stretches,)."""
+    """Of the waiting, that at the expense of others; all are by stretch, shape (stretches,).
+
+    Where several threads wait at once, what runs holds all of them up. `length` is that of the
+    stretches.
+    """
     whole = float(waited.sum())
     if whole <= 0:
         return 0.0
     left = np.maximum(waited - withheld, 0.0)
-    taken = np.maximum(left - own / cpus, 0.0)
+    at_once = np.maximum(left / np.maximum(length, 1.0), 1.0)
+    taken = np.maximum(left - at_once * own / cpus, 0.0)
     if others is not None:
         both = own + others
         share = np.divide(others, both, out=np.zeros_like(both), where=both > 0)

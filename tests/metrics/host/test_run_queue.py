@@ -2,7 +2,9 @@
 
 import pytest
 
+from perfscope.attribution.focus import Focus
 from perfscope.metrics.compute import compute
+from perfscope.metrics.host.cpu_takers import cpu_takers
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -77,7 +79,26 @@ def test_who_sleeps_while_threads_of_its_process_lack_a_cpu_waits_for_one(
     assert found.in_work_s == 0.0
     assert found.in_pool_s == pytest.approx(8.0 * share, rel=0.1)
     assert found.part(is_of_others=False).in_work_s == 0.0
-    theirs = max(others / (0.4 + others), 1.0 - 0.4 / queued) if queued else 0.0
+    theirs = max(others / (0.4 + others), 1.0 - 0.4 / min(queued, 1.0)) if queued else 0.0
     told = found.part(is_of_others=True).in_work_s
     assert told == pytest.approx(theirs * found.in_pool_s, rel=0.05)
     assert (told > 0) == (queued > 0 and theirs > 0)
+
+
+@pytest.mark.parametrize("others", [0.0, 0.5])
+def test_threads_of_a_pool_hold_each_other_up(others: float) -> None:
+    """Eight threads of a rank want two CPUs all the time, of which others use some."""
+    builder = TraceBuilder(1, end_s=12.0)
+    rank = builder.rank(0).set(cpu_count_allowed=2, cpus_allowed="0-1")
+    each = (2.0 - others) / 8
+    for step in range(8):
+        rank.step(step, 2.0 + step, 3.0 + step)
+    for tick in range(121):
+        at = tick / 10
+        rank.main_sample(at, cpu_s=each * at, queue_delay_s=(1.0 - each) * at)
+        rank.process_sample(at, cpu_s=8 * each * at, queue_delay_s=8 * (1.0 - each) * at)
+        rank.cpu_sample(at, busy_s=2.0 * at, used_s=8 * each * at, cpus=2)
+    focus = Focus(2 * 10**9, 10 * 10**9, "steps", "")
+    takers = cpu_takers(builder.build().ranks[0], builder.build().ranks, focus)
+    assert takers.pool_share == pytest.approx(others / 2.0, abs=0.01)
+    assert takers.share == pytest.approx(others / 2.0, abs=0.05)
