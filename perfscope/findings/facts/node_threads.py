@@ -117,7 +117,7 @@ def node_load(results: Results, node: NodeThreads) -> NodeLoad:
 def _others_share(results: Results, node: NodeThreads) -> float | None:
     """Of the waiting for CPUs of a node's main threads, that at the expense of other processes."""
     waits = [one for one in results.resources.cpu_waits if one.rank in node.ranks]
-    waited_s = sum(one.lost_s for one in waits)
+    waited_s = sum(one.lost_s + one.in_pool_s for one in waits)
     if not waited_s or any(one.others_cpus is None for one in waits):
         return None
     return sum(one.part(is_of_others=True).lost_s for one in waits) / waited_s
