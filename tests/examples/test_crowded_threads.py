@@ -54,7 +54,7 @@ def test_the_advised_setting_is_faster_and_silent(
 def check_sweep(actions: list[str], command: list[str], place: Path) -> None:
     """The sweep that is offered is understood as it stands, and holds the recorded command."""
     [text] = [action for action in actions if "perfscope sweep" in action]
-    words = shlex.split(text[text.index("perfscope sweep") :])
+    words = shlex.split(text[text.index("perfscope sweep") :].rstrip("`"))
     assert words[2:4] == ["--env", "OMP_NUM_THREADS=1,2,4,8"]
     assert words[words.index("--") + 1 :] == command
     dry = perfscope_command(*words[1:2], "--dry-run", *words[2:])
