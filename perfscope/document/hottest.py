@@ -7,6 +7,7 @@ from perfscope.attribution.activity_names import UNDECIDED_CALLS
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
+from perfscope.findings.facts.transform_lengths import transformed, unknown_lengths
 from perfscope.findings.losses.unclaimed import AT_START
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
@@ -34,8 +35,8 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
 
     `room` is how many characters it may have: with long names fewer of the functions are told.
     Where it stands alone, as no finding says what to change, it also says what is in double
-    precision. "" where three do not hold it, where computing is not the main part of the ranks'
-    time, and where all of them are `named` already.
+    precision, and which transforms may have a slow length. "" where three do not hold it, where
+    computing is not the main part of the ranks' time, and where all of them are `named` already.
     """
     results, lines = run.results, run.hot_lines
     own: defaultdict[tuple[str, str], list[ActivityRow]] = defaultdict(list)
@@ -61,7 +62,8 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
     for share, one in zip(shares, first, strict=True):
         where, on_what = _where(own[one], lines, whole_ns)
         parts.append(f"{where} takes {share}{on_what}")
-    leads = _doubles(first, lines) if is_alone else ""
+    unknown = unknown_lengths([one for one in transformed(run) if one.line.function in first])
+    leads = f"{unknown}{_doubles(first, lines)}" if is_alone else ""
     told = [f"{'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
     return next((one for one in told if len(one) <= room), "")
 

@@ -40,6 +40,7 @@ INDICES = "int", "uint", "bool"
 
 LONGEST_NAME = 80
 _MOST_COMPUTED = 64
+_MOST_LENGTHS = 8
 BITS = 8
 
 
@@ -104,6 +105,7 @@ class WorkedOn:
     met: tuple[str, ...] = ()  # the names of the two that an operator takes
     seen_on: tuple[int, ...] = ()  # ranks that looked, where these are not just the rank itself
     callers: tuple[tuple[Frame, int], ...] = ()  # the program's own, and in how many looks
+    lengths: tuple[int, ...] = ()  # integers that it takes, near a size of its arrays
 
 
 def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
@@ -157,6 +159,7 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             result_returns=_count(site, "results_back"),
             met=_names(site.get("met"), 2),
             callers=tuple(_callers(site.get("callers"))),
+            lengths=_lengths(site.get("lengths")),
         )
 
 
@@ -174,6 +177,12 @@ def _callers(told: Any) -> Iterator[tuple[Frame, int]]:
             frame = frame_of(row[0])
             if frame is not None:
                 yield frame, whole(row[1])
+
+
+def _lengths(told: Any) -> tuple[int, ...]:
+    """Integers that are told as a list, those that a size can be."""
+    found = map(whole, told) if isinstance(told, list) else ()
+    return tuple(one for one in found if 1 < one < 1 << 32)[:_MOST_LENGTHS]
 
 
 def _names(told: Any, most: int) -> tuple[str, ...]:

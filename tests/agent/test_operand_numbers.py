@@ -27,3 +27,24 @@ def test_numbers_of_numpy_are_told_where_they_meet_an_array(job: Callable[..., J
     }
     assert {tuple(one["met"]) for one in found} == {("values", "rate")}
     assert seen(told, "alone", "first") == []
+
+
+LENGTHS = """
+def padded(values, length, seed, width):
+    return np.fft.rfft(values, length), seed, width
+def look(function):
+    for width in range(300, 10**9):
+        function(square[0], 601, 123456789, width)
+        if sum(looks for looks, _ in looks_at(function)) > 3:
+            return
+look(padded)
+"""
+
+
+def test_integers_near_a_size_are_lengths_and_no_others_are_told(job: Callable[..., Job]) -> None:
+    """`seed` is no size of anything, and nothing is told of `width` that changes."""
+    told = run_and_tell(job, LENGTHS)
+    found = seen(told, "padded", "values")
+    assert found
+    assert {tuple(one["lengths"]) for one in found} <= {(601,), ()}
+    assert any(one["lengths"] for one in found)

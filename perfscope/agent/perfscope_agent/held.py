@@ -37,6 +37,8 @@ _HASHED: tuple[tuple[type, _Readers], ...] = (
 )
 _STRUCTURE = (list, tuple, dict)
 _MOST_ARRAYS = 8
+_SIZE_BITS = 31
+_NEAR = 4  # times a size, at most, that an array may be brought to
 _BARE = object.__basicsize__
 _POINTER = 8
 _size_of, _dict_at, _weak_at = [
@@ -87,6 +89,24 @@ def constant_at(path: tuple[object, ...], answer: Any) -> int:
         return 1 if is_builtin else 0
     _, identity, kind, told = answer[:4]
     return 0 if kind is None else _constant(kind, identity, told)
+
+
+def integer(answer: Any) -> int:
+    """An integer that may be a size, which is its own hash; 0 of anything else."""
+    if not answer or answer[2] is not int or not answer[3]:
+        return 0
+    return answer[3][0] if answer[3][0] > 1 and answer[3][1] <= _SIZE_BITS else 0
+
+
+def note_lengths(known: dict[str, int], integers: dict[str, int], arrays: list[Array]) -> None:
+    """Takes note of integers that are near a size of an array, which may be brought to that.
+
+    One that changes is 0 from then on.
+    """
+    sizes = [size for array in arrays for size in array.shape]
+    for name, value in integers.items():
+        if value and [size for size in sizes if size <= _NEAR * value and value <= _NEAR * size]:
+            known[name] = value if known.get(name, value) == value else 0
 
 
 def _constant(kind: type, identity: int, told: _Told) -> int:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 _MOST_FRAMES = 64  # of a stack, to find the program's own
 _MOST_OWN = 3  # of these, innermost first
-_MOST_PATHS = 12
-_MOST_SITES, _MOST_TOLD = 400, 64
+_MOST_PATHS, _MOST_SITES, _MOST_TOLD = 12, 400, 64
 _FORM = "shape", "strides"
 _DATA_OFFSET = 16
 """Where an array of NumPy keeps the address of its values: the first field of its own."""
@@ -117,6 +116,7 @@ class _Site:
         self.contents, self.results = Contents(), Contents()
         self.operands: dict[str, _Operand] = {}
         self.callers: dict[_Site, int] = {}
+        self.lengths: dict[str, int] = {}
 
     def see(self, seen: list[tuple[str, Array, int, dict[str, float]]], whole: int) -> None:
         """Takes note of what it works on; `whole`: a digest of all, 0 where not known."""
@@ -145,6 +145,7 @@ class _Site:
         callers = sorted(self.callers.items(), key=lambda one: -one[1])
         return {
             "place": self.place(places),
+            "lengths": [one for one in list(self.lengths.values()) if one],
             "callers": [[one.place(places), looks] for one, looks in callers[:_MOST_OWN]],
             "is_innermost": self.is_innermost,
             "visits": self.visits,
@@ -301,7 +302,7 @@ class Looker:
         return told, facts
 
     def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
-        seen, parts = [], []
+        seen, parts, integers = [], [], {}
         for name, path, answer in zip(site.names, site.paths, answers):
             arrays = [one for one in held.flat([answer]) if one[1] in read]
             if arrays:
@@ -312,8 +313,10 @@ class Looker:
                 parts.append(0 if is_item else digest)
             else:
                 parts.append(held.constant_at(path, answer))
+                integers[name] = held.integer(answer)
         if all(array.kind == operand_arrays.NUMBER for _, array, _, _ in seen):
             seen = []  # numbers count where they meet an array
+        held.note_lengths(site.lengths, integers, [array for _, array, _, _ in seen])
         is_whole = site.is_whole and bool(seen) and all(parts)
         site.see(seen, hash(tuple(parts)) or 1 if is_whole else 0)
 

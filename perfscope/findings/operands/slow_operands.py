@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.core.finding import Evidence, Finding, Quiet, passed
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
@@ -17,6 +17,7 @@ from perfscope.findings.facts.hot_operands import (
     shape_of,
     spent_by_rank,
 )
+from perfscope.findings.facts.transform_lengths import of_lengths, transformed, unknown_lengths
 from perfscope.metrics.host import slow_operands
 from perfscope.metrics.host.hot_lines import HotLine, looked_at_share
 from perfscope.schema.enums import Confidence
@@ -112,13 +113,14 @@ def judge(run: Facts) -> Outcome:
         for number, cause in enumerate(CAUSES):
             if part := slow_operands.part_of(line, cause.part):
                 found[number].append(slow_operands.slowed(line, part, run.line_samples))
+    transforms = transformed(run)
+    of_length = of_lengths(run, transforms)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
+    others_s = sum(line.seconds for line in found[worst]) if worst is not None else 0.0
+    if of_length is not None and sum(one.line.seconds for one in transforms) > others_s:
+        return of_length
     if worst is None:
-        share = format_share(looked_at_share(results, run.hot_lines))
-        return passed(
-            f"Lines that take {share} of the ranks' computing were looked at: what they take is of "
-            "types and layouts that CPUs handle well. Of the rest that is not known."
-        )
+        return _nothing_slow(run, unknown_lengths(transforms))
     lines, cause = sorted(found[worst], key=lambda one: -one.seconds), CAUSES[worst]
     gain = saved_at_most(results, lines)
     status = thresholds.deserved(gain)
@@ -143,6 +145,16 @@ def judge(run: Facts) -> Outcome:
         evidence=(*_evidence(lines[0], operand), *seen_on(lines)),
         actions=(change.format(operand.name), *map(_there, made_in)),
         overlaps=("repeated_work", "growing_steps"),
+    )
+
+
+def _nothing_slow(run: Facts, unknown: str) -> Quiet:
+    """That no slow operand was seen; `unknown` says of which transforms it is not known."""
+    share = format_share(looked_at_share(run.results, run.hot_lines))
+    return passed(
+        f"Lines that take {share} of the ranks' computing were looked at: what they take is of "
+        f"types and layouts that CPUs handle well. Of the rest that is not known.{unknown}",
+        Confidence.LOW if unknown else Confidence.HIGH,
     )
 
 
@@ -212,18 +224,20 @@ DIAGNOSIS = Diagnosis(
         "Looks at what the lines of the program compute with: subnormal values, arrays whose bytes "
         "are in foreign order and that are converted again each time, half and extended "
         "precision on the CPU, arrays of Python objects, tables that are nearly all zeros, and "
-        "values that lie a cache line apart, also of rows that are picked by an array of numbers."
+        "values that lie a cache line apart, also of rows that are picked by an array of numbers. "
+        "Of Fourier transforms, whether their length has a large prime factor."
     ),
     judge=judge,
     applies=has_operands,
     intact=RANK_BY_RANK,
-    passed="Operands that were looked at are of kinds that CPUs handle well",
+    passed="No operand of a kind that CPUs handle slowly was seen",
     evidence="the operand with shape and type, and what is slow about it",
     gain_from=(
         "upper bound: the time of these lines on the rank that spends most in them; of subnormal "
         "values what is left where each takes as many times as long as another as it took this CPU "
         "when it was timed there, at the first of them (a hundred where it was not; less than 1.5 "
-        "is none); of rows that are picked, the cache lines that rows in one piece would not need"
+        "is none); of rows that are picked, the cache lines that rows in one piece would not need; "
+        "of Fourier transforms, what the next length of small factors saves by pocketfft's estimate"
     ),
     rank=284,
     of_work=True,

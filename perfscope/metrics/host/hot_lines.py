@@ -12,6 +12,7 @@ from perfscope.judging import FEWEST_SAMPLES, MAIN, MOST_LOST
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.metrics.host.run_queue import CpuWait
+from perfscope.metrics.host.transforms import Transform, transform_of
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
@@ -70,6 +71,23 @@ class LineSamples:
             place = max(at for at, number in enumerate(own) if number in numbers)
             direct += count * all(_is_of_arrays(frames[number]) for number in own[place + 1 :])
         return direct / len(rows) if len(rows) else 0.0
+
+    def transforms(self, rank: Rank, frame: Frame) -> tuple[float, Transform | None]:
+        """The share of the samples in a line that are in Fourier transforms, and of which kind."""
+        frames, numbers = self._results.trace.frames, self._numbers({frame})
+        inside = self._inside(rank, [frame])
+        rows = self._results.focus.within(rank.main_stacks)["stack"][inside]
+        seen = Counter[Transform]()
+        for stack, count in Counter(rows.tolist()).items():
+            own = self._results.trace.stacks[stack]
+            place = max(at for at, number in enumerate(own) if number in numbers)
+            found = transform_of([frames[number] for number in own[place + 1 :]])
+            if found is not None:
+                seen[found] += count
+        if len(seen) != 1:  # of several kinds in one line, each may have a length of its own
+            return 0.0, None
+        ((kind, count),) = seen.items()
+        return count / len(rows), kind
 
     def calls(self, rank: Rank, frames: Collection[Frame]) -> int:
         """How often, at least, the main thread of a rank came back to any of some lines."""

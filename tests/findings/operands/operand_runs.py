@@ -38,6 +38,7 @@ def judged(
     versions: Mapping[str, str] = NO_VERSIONS,
     timed: Mapping[str, Any] = NO_VERSIONS,
     others: Sequence[dict[str, Any]] | None = None,
+    library: tuple[str, str, int] = LIBRARY,
 ) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
@@ -54,9 +55,9 @@ def judged(
             begin = 1.0 + 0.2 * step
             rank.step(step, begin, begin + 0.2)
             is_hot = step < STEPS // 2 if is_one_call else True
-            rank.stack(begin + 0.001, (MAIN, HOT, LIBRARY) if is_hot else (MAIN, OTHER))
+            rank.stack(begin + 0.001, (MAIN, HOT, library) if is_hot else (MAIN, OTHER))
             is_other = not is_one_call or not is_hot
-            rank.stack(begin + 0.1, (MAIN, OTHER) if is_other else (MAIN, HOT, LIBRARY))
+            rank.stack(begin + 0.1, (MAIN, OTHER) if is_other else (MAIN, HOT, library))
     found = analyze_trace(builder.build()).findings
     return {name: found[name] for name in IDS if name in found}
 
