@@ -64,7 +64,7 @@ void ps_stack_notes_stop(void);
 /* Whether any stack has been noted; after that, a late one is not. */
 int ps_stack_is_noted(void);
 /* Of collectives that received into buffers that were looked at before and after, row by row: operation, bytes, looks,
- * and those in which nothing had changed. 0 behind the last row. */
+ * those in which nothing had changed, and all calls. 0 behind the last row. */
 int ps_received_again(uint32_t row, uint64_t *told);
 /* In how many of a hundred looks of the main thread at itself Python was to call a function for it at calls (hook 0,
  * a profiler) or at lines (hook 1, a debugger). */

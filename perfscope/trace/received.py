@@ -8,7 +8,7 @@ from perfscope.trace.counts import whole
 from perfscope.trace.operations import BY_CODE
 
 _MOST_ROWS = 64
-_WIDTH = 4
+_WIDTH = 5
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class ReceivedAgain:
     bytes: int  # received in each
     looks: int
     same: int  # looks in which the call changed nothing
+    calls: int  # in all
 
 
 def received_again(metadata: Mapping[str, Any]) -> Iterator[ReceivedAgain]:
@@ -26,5 +27,5 @@ def received_again(metadata: Mapping[str, Any]) -> Iterator[ReceivedAgain]:
     rows = metadata.get("received_again")
     for row in rows[:_MOST_ROWS] if isinstance(rows, list) else ():
         told = [whole(one) for one in row] if isinstance(row, list) else []
-        if len(told) == _WIDTH and told[0] in BY_CODE and told[1] and told[2] >= told[3]:
+        if len(told) == _WIDTH and told[0] in BY_CODE and told[4] >= told[2] >= told[3]:
             yield ReceivedAgain(BY_CODE[told[0]].name, *told[1:])

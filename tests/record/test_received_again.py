@@ -1,44 +1,64 @@
 """Large collectives are looked at: whether they bring what their receivers hold already."""
 
 from perfscope.readers.registry import open_trace
-from perfscope.trace.received import ReceivedAgain, received_again
+from perfscope.trace.received import received_again
 from tests.support.environments import Mpi
 from tests.support.recording import Recorder
 
-CALLS, VALUES, FIRST, EACH = 80, 1 << 14, 8, 16
+CALLS, VALUES = 200, 1 << 14
 SIZE = VALUES * 8
-LOOKS = FIRST + len(range(EACH, CALLS, EACH))
 PROGRAM = f"""
 import numpy
 from mpi4py import MPI
 world = MPI.COMM_WORLD
-kept, new = numpy.empty({VALUES}), numpy.empty(2 * {VALUES})
-large, small = numpy.empty((2, {VALUES})), numpy.ones(8)
-kept[:] = world.rank == 0
+world.Set_errhandler(MPI.ERRORS_RETURN)
+kept, new = numpy.ones({VALUES}), numpy.ones(2 * {VALUES})
+large, small = numpy.full((2, {VALUES}), 3.0), numpy.ones(8)
+turns = [numpy.ones(4 * {VALUES}) for _ in range(4)]
+zeros = numpy.zeros(8 * {VALUES})
+kept[:] = world.rank + 1
 vector = MPI.DOUBLE.Create_vector({VALUES}, 1, 2).Commit()
 for call in range({CALLS}):
     world.Bcast(kept)
-    new[:] = call + world.rank
+    new *= -1
+    if world.rank:
+        new[:] = 7
     world.Bcast(new)
     world.Allgather(kept, large)
     world.Bcast(small)
     world.Bcast([new, 1, vector])
-assert kept[0] == 1 and new[-1] == {CALLS} - 1
+    for number, one in enumerate(turns):
+        one += number > 0 and world.rank == 0
+        world.Bcast(one)
+    world.Bcast(zeros)
+    try:
+        world.Bcast(numpy.ones(16 * {VALUES}), root=99)
+    except MPI.Exception:
+        pass
+assert kept[0] == 1
 """
 
 
 def test_what_is_there_already_is_told_from_what_is_new(mpi: Mpi, record: Recorder) -> None:
     """The first broadcast brings something, as does the first gathering; small ones do not count.
 
-    Of a type that the program has made nobody knows where its values lie.
+    Of a type that the program has made nobody knows where its values lie; zeros tell nothing, nor
+    do calls that fail; of four buffers that take turns one in four brings nothing.
     """
     done = record(mpi.python_command(2, "-c", PROGRAM), variables=mpi.variables)
     assert done.exit_code == 0, done.stderr
-    root, other = (set(received_again(r.metadata)) for r in open_trace(done.directory).ranks)
-    gathered = ReceivedAgain("MPI_Allgather", 2 * SIZE, LOOKS, LOOKS - 1)
-    assert root == {gathered}
-    assert other == {
-        gathered,
-        ReceivedAgain("MPI_Bcast", SIZE, LOOKS, LOOKS - 1),
-        ReceivedAgain("MPI_Bcast", 2 * SIZE, LOOKS, 0),
-    }
+    root, other = (
+        {(one.operation, one.bytes): one for one in received_again(rank.metadata)}
+        for rank in open_trace(done.directory).ranks
+    )
+    gathered = root["MPI_Allgather", 2 * SIZE]
+    assert (gathered.calls, gathered.same) == (CALLS, gathered.looks - 1)
+    kept, new = other["MPI_Bcast", SIZE], other["MPI_Bcast", 2 * SIZE]
+    assert (kept.calls, kept.same) == (CALLS, kept.looks - 1)
+    assert CALLS / 32 < kept.looks < CALLS / 4
+    assert (new.calls, new.same) == (CALLS, 0)
+    turns = other["MPI_Bcast", 4 * SIZE]
+    assert turns.calls == 4 * CALLS
+    assert 0.05 < turns.same / turns.looks < 0.5
+    assert other["MPI_Bcast", 8 * SIZE].looks == 0
+    assert other["MPI_Bcast", 16 * SIZE].looks == 0

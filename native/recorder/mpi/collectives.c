@@ -15,7 +15,7 @@ PS_COLLECTIVE(Bcast, ps_call_5, (PS_W buffer, PS_W count, PS_W type, PS_W root, 
               (buffer, count, type, root, comm), comm, ps_fits(real, count),
               ps_volume_bcast(&call, real, count, type, root);
               ps_repeat repeat = ps_before_receiving(&call, buffer, type),
-              ps_after_receiving(&repeat, &call, buffer))
+              ps_after_receiving(&repeat, &call, buffer, result))
 
 COLLECTIVE(Reduce, ps_call_7, (PS_W send, PS_W receive, PS_W count, PS_W type, PS_W op, PS_W root, PS_W comm),
            (send, receive, count, type, op, root, comm), comm, ps_fits(real, count),
@@ -70,7 +70,7 @@ PS_COLLECTIVE(Allgather, ps_call_7, (TWO_SIDES, PS_W comm),
               (send, send_count, send_type, receive, receive_count, receive_type, comm), comm, BOTH_FIT,
               ps_volume_allgather(&call, real, OUT, IN);
               ps_repeat repeat = ps_before_receiving(&call, receive, receive_type),
-              ps_after_receiving(&repeat, &call, receive))
+              ps_after_receiving(&repeat, &call, receive, result))
 
 COLLECTIVE(Alltoall, ps_call_7, (TWO_SIDES, PS_W comm),
            (send, send_count, send_type, receive, receive_count, receive_type, comm), comm, BOTH_FIT,

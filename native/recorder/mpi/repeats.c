@@ -1,7 +1,8 @@
 /* A broadcast of parameters that have not changed since the last one costs as much as one that is needed.
  *
- * Of large calls, by operation and size, the first few and then each sixteenth are looked at: some words of the buffer
- * before and after, in other places each time. The kernel reads them, as the buffer may be memory of a device. */
+ * Of large calls, by operation and size, the first few and then one of sixteen are looked at, by a hash of their number,
+ * as several buffers may take turns: some lines of the buffer before and after, in other places each time. The kernel
+ * reads them, as the buffer may be memory of a device. What holds nothing but zeros tells nothing. */
 #include "mpi/repeats.h"
 
 #include <sys/uio.h>
@@ -12,7 +13,8 @@
 #include "state.h"
 
 #define ROWS 16u
-#define WORDS 64u
+#define LINES 64u /* of a buffer, each of so many words */
+#define WORDS 8u
 #define LEAST_BYTES 65536u
 #define FIRST_LOOKS 8u
 #define LOOK_EVERY 16u
@@ -26,20 +28,30 @@ typedef struct {
 static repeat_row rows[ROWS];
 static ps_lock changing = ATOMIC_FLAG_INIT;
 
-/* A digest of some words of a buffer, other ones for each number; false where they cannot be read. */
+static uint64_t mixed(uint64_t value)
+{
+    value = (value ^ value >> 33) * 0xff51afd7ed558ccdu;
+    value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53u;
+    return value ^ value >> 33;
+}
+
+/* A digest of some lines of a buffer, other ones for each number, 0 where all are zero; false where they cannot be
+ * read. */
 static bool digest(ps_word buffer, uint64_t bytes, uint32_t number, uint64_t *found)
 {
-    uint64_t words[WORDS], stride = bytes / WORDS / sizeof *words;
-    uint64_t shift = number * 0x9e3779b97f4a7c15u % stride;
-    struct iovec from[WORDS], to = {.iov_base = words, .iov_len = sizeof words};
-    for (uint32_t at = 0; at < WORDS; at++)
-        from[at] = (struct iovec){.iov_base = (void *)(uintptr_t)(buffer + (at * stride + shift) * sizeof *words),
+    uint64_t words[LINES][WORDS], stride = bytes / LINES / sizeof *words;
+    struct iovec from[LINES], to = {.iov_base = words, .iov_len = sizeof words};
+    for (uint32_t at = 0; at < LINES; at++) {
+        uint64_t line = at * stride + mixed(number * (uint64_t)LINES + at) % stride;
+        from[at] = (struct iovec){.iov_base = (void *)(uintptr_t)(buffer + line * sizeof *words),
                                   .iov_len = sizeof *words};
-    if (process_vm_readv(getpid(), &to, 1, from, WORDS, 0) != (ssize_t)sizeof words)
+    }
+    if (process_vm_readv(getpid(), &to, 1, from, LINES, 0) != (ssize_t)sizeof words)
         return false;
     *found = 0;
-    for (uint32_t at = 0; at < WORDS; at++)
-        *found = (*found ^ words[at]) * 0x100000001b3u;
+    for (uint32_t at = 0; at < LINES * WORDS; at++)
+        if (words[at / WORDS][at % WORDS])
+            *found = mixed(*found ^ words[at / WORDS][at % WORDS] ^ at);
     return true;
 }
 
@@ -65,7 +77,7 @@ ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
         number = rows[row].calls++;
     }
     ps_release(&changing);
-    bool is_due = number < FIRST_LOOKS || number % LOOK_EVERY == 0;
+    bool is_due = number < FIRST_LOOKS || mixed(number) % LOOK_EVERY == 0;
     if (row < ROWS && is_due && digest(buffer, call->received, number, &repeat.held)) {
         repeat.row = row;
         repeat.number = number;
@@ -73,10 +85,10 @@ ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
     return repeat;
 }
 
-void ps_after_receiving(const ps_repeat *repeat, const ps_call *call, ps_word buffer)
+void ps_after_receiving(const ps_repeat *repeat, const ps_call *call, ps_word buffer, int result)
 {
     uint64_t now;
-    if (repeat->row == ROWS || !digest(buffer, call->received, repeat->number, &now))
+    if (repeat->row == ROWS || result != 0 || !digest(buffer, call->received, repeat->number, &now) || !now)
         return;
     ps_acquire(&changing);
     rows[repeat->row].looks++;
@@ -92,5 +104,6 @@ PS_EXPORT int ps_received_again(uint32_t row, uint64_t *told)
     told[1] = rows[row].bytes;
     told[2] = rows[row].looks;
     told[3] = rows[row].same;
+    told[4] = rows[row].calls;
     return 1;
 }

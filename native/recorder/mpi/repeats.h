@@ -12,6 +12,7 @@ typedef struct {
 
 /* Looks at a buffer into which a call is about to receive `call->received` bytes of a type in one piece. */
 ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type);
-void ps_after_receiving(const ps_repeat *repeat, const ps_call *call, ps_word buffer);
+/* `result` is what the call returned. */
+void ps_after_receiving(const ps_repeat *repeat, const ps_call *call, ps_word buffer, int result);
 
 #endif

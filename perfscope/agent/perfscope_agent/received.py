@@ -7,9 +7,9 @@ from .recorder import Recorder
 
 
 def told(rec: Recorder | None) -> list[list[int]]:
-    """Of each operation and size: its code, bytes, looks, and those in which nothing changed."""
+    """By operation and size: its code, bytes, looks, those that saw no change, and all calls."""
     found: list[list[int]] = []
-    row = (types["u64"] * 4)()
+    row = (types["u64"] * 5)()
     while rec is not None and rec.received_again(len(found), row):
         found.append(list(row))
     return found

@@ -9,7 +9,7 @@ from perfscope.findings.core.gain import most_moving, predicted_gain
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.needless import Needless
-from perfscope.judging import MAIN
+from perfscope.judging import ALONE, MAIN
 from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence
@@ -20,12 +20,12 @@ from perfscope.units import counted, format_share
 
 @dataclass(frozen=True)
 class RepeatedMessage:
-    """The collective that most time goes to, where most of it changes nothing."""
+    """The collective that most time goes to, where nearly all of it changes nothing."""
 
     operation: str
     looks: int
     same: int  # looks in which the receiver held already what came
-    share: float  # of the bytes that were looked at
+    share: float  # of the bytes
 
 
 def repeated_message(run: Facts) -> RepeatedMessage | None:
@@ -33,11 +33,18 @@ def repeated_message(run: Facts) -> RepeatedMessage | None:
     operation = most_moving(run.results)
     told = [row for rank in run.results.trace.ranks for row in received_again(rank.metadata)]
     rows = [row for row in told if row.operation == operation]
-    looks, same = sum(row.looks for row in rows), sum(row.same for row in rows)
-    if looks < FEWEST_LOOKS:
+    known = [row for row in rows if row.looks >= FEWEST_LOOKS]
+    moved = sum(row.bytes * row.calls for row in rows)
+    received = sum(
+        row.bytes_received or 0
+        for row in run.results.communication.operations
+        if row.name == operation
+    )
+    if not moved or not known or moved < MAIN * received:
         return None
-    share = sum(row.bytes * row.same for row in rows) / sum(row.bytes * row.looks for row in rows)
-    return RepeatedMessage(operation, looks, same, share) if share > MAIN else None
+    share = sum(row.bytes * row.calls * row.same / row.looks for row in known) / moved
+    looks, same = sum(row.looks for row in known), sum(row.same for row in known)
+    return RepeatedMessage(operation, looks, same, share) if share > ALONE else None
 
 
 def needless_repeats(run: Facts, whole_s: float) -> Needless | None:
@@ -52,8 +59,8 @@ def needless_repeats(run: Facts, whole_s: float) -> Needless | None:
     return Needless(
         told=", of what its receivers hold already",
         summary=(
-            f"In {found.same} of {looks} at the buffers that {name} receives into, before and "
-            f"after a call, it changed nothing: {format_share(found.share)} of the bytes. "
+            f"In {found.same} of {looks} at some 500 values of the buffers that {name} receives "
+            f"into, a call changed none of them: {format_share(found.share)} of the bytes. "
             "Without them the run would take up to "
             f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
         ),
@@ -64,7 +71,8 @@ def needless_repeats(run: Facts, whole_s: float) -> Needless | None:
         ),
         action=(
             f"{wording.there(at, less)}: once before the loop, and again only after one rank "
-            f"alone has changed it. In {found.same} of {looks} the receiver held already what came."
+            f"alone has changed it; where little of it changes, send that alone. In {found.same} "
+            f"of {looks} the receiver held already what came."
         ),
         confidence=Confidence.HIGH,
     )

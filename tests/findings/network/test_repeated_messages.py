@@ -36,7 +36,7 @@ def is_told(finding: Finding) -> bool:
 
 @pytest.mark.parametrize(("looks", "same"), [(10, 9), (40, 40)])
 def test_what_receivers_hold_already_is_left_out(looks: int, same: int) -> None:
-    found = judged([BCAST, SIZE, looks, same])
+    found = judged([BCAST, SIZE, looks, same, STEPS])
     assert is_told(found)
     assert "leave out MPI_Bcast" in found.actions[0]
     assert found.gain_s == pytest.approx(same / looks * STEPS * EACH_S, rel=0.02)
@@ -47,11 +47,13 @@ def test_what_receivers_hold_already_is_left_out(looks: int, same: int) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        [BCAST, SIZE, 40, 10],  # mostly new
-        [BCAST, SIZE, 1, 1],  # one look
-        [GATHER, SIZE, 40, 40],  # not what takes long
-        [BCAST, SIZE, 3, 40],  # no such thing
-        [BCAST, 0, 40, 40],
+        [BCAST, SIZE, 40, 25, STEPS],  # much is new
+        [BCAST, SIZE, 1, 1, STEPS],  # one look
+        [BCAST, SIZE, 8, 8, 8],  # of the first calls, and most of them were not looked at
+        [GATHER, SIZE, 40, 40, STEPS],  # not what takes long
+        [BCAST, SIZE, 3, 40, STEPS],  # no such thing
+        [BCAST, SIZE, 40, 40, 3],
+        [BCAST, 0, 40, 40, STEPS],
         [BCAST, SIZE],
         "odd",
     ],
