@@ -44,7 +44,7 @@ def overhead(trace: Trace) -> QualityRow:
     title = (
         "Recording overhead is low"
         if status is Status.PASS
-        else f"Recording took at least {format_share(share)} of a rank's time, counted in it"
+        else f"Recording took at least {format_share(share)} of a rank's time"
     )
     return QualityRow("overhead", status, title, detail)
 

@@ -202,11 +202,11 @@ INFERRED = f"Cause: inferred, from time that was measured. Saving, if that is it
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "Saving: an upper bound: the fix may save less.",
+            "Saving: an upper bound, the fix may save less.",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
-            "Saving: varies from step to step, and is an upper bound",
+            "the fix may save less, and it varies from step to step",
         ),
         ({"gain_s": None, "gain_interval_s": None}, "Saving: not estimated."),
     ],

@@ -5,6 +5,7 @@ A profiler, a debugger, a measure of coverage or tracemalloc that is left on mak
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 from . import metadata
@@ -14,18 +15,23 @@ from .recorder import Recorder
 _PROFILE, _TRACE = 0, 1  # as the recorder counts hooks
 _HALF = 50  # percent
 _TOOLS = range(6)
+_AT_CALLS = ("CALL", "PY_RETURN", "C_RETURN")
+"""Of which a profiler is told at each call; what is told once at each place costs nothing."""
 
 _looks = [0, 0]
-"""At tools, and those in which one was told of something."""
+"""At tools, and those in which one was told of calls."""
 
 
 def look() -> None:
-    """Whether a tool is told of anything, where tools are: since Python 3.12."""
+    """Whether a tool is told of calls, where tools are: since Python 3.12."""
     monitoring: Any = getattr(sys, "monitoring", None)
-    if monitoring is not None:
-        used = [tool for tool in _TOOLS if monitoring.get_tool(tool) is not None]
-        _looks[0] += 1
-        _looks[1] += any(monitoring.get_events(tool) for tool in used)
+    if monitoring is None:
+        return
+    at_calls = sum([getattr(monitoring.events, name, 0) for name in _AT_CALLS])
+    used = [tool for tool in _TOOLS if monitoring.get_tool(tool) is not None]
+    _looks[0] += 1
+    with contextlib.suppress(ValueError):  # one is no longer used
+        _looks[1] += any(monitoring.get_events(tool) & at_calls for tool in used)
 
 
 def note(rec: Recorder | None) -> None:

@@ -28,8 +28,8 @@ THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit 
 
 
 AT_MOST = (
-    " What main threads waited for a CPU meanwhile is the most that fewer threads save: what the "
-    "others computed and did not only wait or poll for, the main ones then compute."
+    " Fewer threads save about what main threads waited for a CPU, less what the other threads "
+    "computed, which the main ones then compute."
 )
 
 

@@ -123,8 +123,8 @@ def _how_sure_saving(row: Outcome) -> str:
     if is_bound(first):
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
-        told = "varies from step to step, and is an upper bound" if varies else "an upper bound"
-        return f"{told}: the fix may save less"
+        told = ", and it varies from step to step" if varies else ""
+        return f"an upper bound, the fix may save less{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
@@ -135,7 +135,7 @@ def _how_sure_saving(row: Outcome) -> str:
     low_s, high_s = interval
     if is_by_assumption(first):
         least, most = map(seconds, interval)
-        return f"{least} to {most}, by what is assumed of the fix, which its evidence names"
+        return f"{least} to {most}, depending on how the fix works out (see its evidence)"
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure
@@ -143,8 +143,8 @@ def _how_sure_saving(row: Outcome) -> str:
         return f"may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    varies = f"give or take {off} by how its steps vary"
-    return f"what simulating the fix predicts, {varies}; equal runs may differ by more"
+    within = f"give or take {off} by how its steps vary"
+    return f"what simulating the fix predicts, {within}; equal runs may differ by more"
 
 
 def _why_no_interval(row: Outcome) -> str:

@@ -248,12 +248,20 @@ def test_training_batches_that_are_there_in_time_are_counted(
 KEPT = """
 import torch
 from torch.utils.data import DataLoader, TensorDataset
+def made(data):
+    loaders = [DataLoader(data, 4, num_workers=0)]
+    return loaders[0]
+def compared(data):
+    other = DataLoader(data, 8)
+    loader = made(data)
+    assert len(list(loader)) == 2
 if __name__ == "__main__":
     data = TensorDataset(torch.ones(8, 3))
     for kept in (True, False):
         loader = DataLoader(data, 2, num_workers=1, persistent_workers=kept)
         for epoch in range(3):
             assert len(list(loader)) == 4
+    compared(data)
 """
 
 
@@ -263,9 +271,10 @@ def test_workers_that_stay_are_not_said_to_begin_anew(
     done = job(KEPT, python=environment("torch").python)
     (rank,) = done.of_role("rank") or done.of_role("unranked")
     torch = rank.metadata["frameworks"]["torch"]
-    assert [one["persistent_workers"] for one in torch["loaders"]] == [True, False]
-    line = str(1 + KEPT[: KEPT.index("DataLoader(")].count("\n"))
-    assert [one["made_at"].split("\x1f")[2] for one in torch["loaders"]] == [line, line]
+    assert [one["persistent_workers"] for one in torch["loaders"]] == [True, False, False]
+    line = str(1 + KEPT[: KEPT.index("loader = DataLoader(")].count("\n"))
+    assert [one["made_at"].split("\x1f")[2] for one in torch["loaders"][:2]] == [line, line]
+    assert torch["loaders"][2]["made_at"] is None  # a function that is over has made it
     assert torch["batches"]["asked"] == 2 * 3 * 4
     assert torch["batches"]["turns"] == 3
     waits_ns = [row.t1 - row.t0 for row in rank.phase_records("DataLoader")]

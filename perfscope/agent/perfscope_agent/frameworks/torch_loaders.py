@@ -57,7 +57,7 @@ def note(source: str, loader: Any) -> None:
         settings = _settings(loader, is_training)
         if any(settings.items() <= one.items() for one in _loaders):
             return
-        _loaders.append({**settings, "made_at": _made_at(type(loader).__name__)})
+        _loaders.append({**settings, "made_at": _made_at(loader)})
         if metadata.facts.get("batch_size") is None:
             metadata.facts["batch_size"] = settings["batch_size"]
         metadata.framework(source, loaders=_loaders)
@@ -89,30 +89,37 @@ def _settings(loader: Any, is_training: bool) -> dict[str, Any]:
     }
 
 
-def _made_at(name: str) -> str | None:
-    """Where the functions of the program that run make a loader of that name, if in one line.
+def _made_at(loader: Any) -> str | None:
+    """Where a function of the program that runs made this loader, a variable of its own.
 
-    Read from their bytecode, so that what makes loaders stays as it is.
+    Read from bytecode and variables, so that what makes loaders stays as it is.
     """
-    places, lines, seen = Places(), set(), set()
+    places, name = Places(), type(loader).__name__
     frame = sys._getframe(1) if bytecode.is_known() else None
     while frame is not None:
         code = frame.f_code
         if files.is_program(code.co_filename) and len(code.co_code) <= bytecode.LONGEST:
-            seen.add(code)
+            lines = {
+                places.where(code, last)
+                for last, variable in _calls(code, name)
+                if frame.f_locals.get(variable) is loader
+            }
+            if len(lines) == 1:
+                return recorder.place_text(*lines.pop())
         frame = frame.f_back
-    for code in seen:
-        lines.update([places.where(code, last) for last in _calls(code, name)])
-    return recorder.place_text(*lines.pop()) if len(lines) == 1 else None
+    return None
 
 
-def _calls(code: CodeType, name: str) -> list[int]:
-    """The instructions that call something of that name."""
+def _calls(code: CodeType, name: str) -> list[tuple[int, str]]:
+    """The instructions that call something of that name, and the variables for their results."""
     found = []
     for last in range(0, len(code.co_code), 2):
         called = bytecode.called(code, last) if bytecode.works(code, last) else None
         if called is not None and (*called.root[1:], *called.attributes)[-1] == name:
-            found.append(last)
+            variable = bytecode.stored(code, last + 2)
+            if variable is not None:
+                is_local = type(variable) is int
+                found.append((last, code.co_varnames[variable] if is_local else str(variable)))
     return found
 
 
