@@ -12,7 +12,6 @@ from perfscope.metrics.host.hot_lines import (
     queued_by_job,
     repeated,
 )
-from perfscope.metrics.host.looks import looks_of
 from perfscope.metrics.host.run_queue import CpuWait
 from perfscope.metrics.host.slow_operands import PARTS, part_of, slowed
 from perfscope.metrics.results import Results
@@ -27,7 +26,7 @@ def needless_s(results: Results) -> Seconds:
 
     What repeats itself counts as that, on whatever operands it works.
     """
-    told = looks_of(results.trace.ranks)
+    told = results.worked_on
     found: Seconds = defaultdict(lambda: defaultdict(float))
     if not any(told):
         return found

@@ -27,6 +27,7 @@ from perfscope.metrics.host.framework_calls import FrameworkCalls
 from perfscope.metrics.host.input_parts import InputParts
 from perfscope.metrics.host.interpreter_lock import LockWait
 from perfscope.metrics.host.lock_holders import LockHolder
+from perfscope.metrics.host.looks import looks_of
 from perfscope.metrics.host.memory_growth import MemoryGrowth
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.host.resources import Resources
@@ -41,6 +42,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.metadata import noted_libraries
 from perfscope.trace.model import Trace
+from perfscope.trace.operands import WorkedOn
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,11 @@ class Results:
     def libraries(self) -> frozenset[str]:
         """What some rank had loaded of the frameworks and libraries that the agent knows."""
         return frozenset().union(*(noted_libraries(rank.metadata) for rank in self.trace.ranks))
+
+    @cached_property
+    def worked_on(self) -> tuple[tuple[WorkedOn, ...], ...]:
+        """What each rank's lines were seen to work on, in the order of the ranks."""
+        return looks_of(self.trace.ranks)
 
     @property
     def window_s(self) -> float:

@@ -22,7 +22,6 @@ from perfscope.losses.entry import LossAccount
 from perfscope.losses.savings import Savings
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.host.hot_lines import HotLine, LineSamples, hot_lines
-from perfscope.metrics.host.looks import looks_of
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Activity
@@ -142,10 +141,10 @@ class Facts:
             found.update(dict(zip(ACTIVITIES, met.tolist(), strict=False)))
         return found
 
-    @cached_property
+    @property
     def worked_on(self) -> tuple[tuple[WorkedOn, ...], ...]:
         """What each rank's lines were seen to work on, in the order of the ranks."""
-        return looks_of(self.results.trace.ranks)
+        return self.results.worked_on
 
     @cached_property
     def line_samples(self) -> LineSamples:

@@ -11,12 +11,12 @@ from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
-from perfscope.trace.operands import Operand, WorkedOn, worked_on
+from perfscope.trace.operands import Operand, WorkedOn
 
 
 def has_operands(results: Results) -> bool:
     """Whether any rank looked at what its lines work on."""
-    return any(worked_on(rank.metadata) for rank in results.trace.ranks)
+    return any(results.worked_on)
 
 
 def grown_operand(told: Iterable[Iterable[WorkedOn]], frame: Frame | None) -> Operand | None:
@@ -39,7 +39,8 @@ def ranks_of(lines: Iterable[HotLine]) -> tuple[int, ...]:
 
 def seen_on(lines: Sequence[HotLine]) -> tuple[Evidence, ...]:
     """Which ranks looked at some lines, where others that spend time in them did not."""
-    looked = {rank for line in lines for rank in line.site.seen_on or (line.rank.number,)}
+    by_site = {id(line.site): line.site.seen_on or (line.rank.number,) for line in lines}
+    looked = {rank for told in by_site.values() for rank in told}  # ranks share what they tell
     if looked.issuperset(ranks_of(lines)):
         return ()
     return (Evidence("Looked at on, others spend time in the same lines", ranks(sorted(looked))),)

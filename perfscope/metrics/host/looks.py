@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.trace.model import Frame, Function, Rank
@@ -21,29 +22,41 @@ def looks_of(ranks: Sequence[Rank]) -> tuple[tuple[WorkedOn, ...], ...]:
     too seldom, the looks of all ranks tell, as far as its own do not contradict them.
     """
     own = {rank.number: worked_on(rank.metadata) for rank in ranks}
-    by_line: defaultdict[Frame, dict[int, list[WorkedOn]]] = defaultdict(dict)
+    kinds = _kinds(own.values())
+    lines: defaultdict[Frame, _Line] = defaultdict(lambda: _Line(kinds))
     for number, sites in own.items():
         for site in sites:
-            by_line[site.frame].setdefault(number, []).append(site)
-    told = ([site for seen in by_line.values() for site in _at_line(seen, n)] for n in own)
-    return _with_alike(told, own.values())
+            lines[site.frame].seen[number].append(site)
+    return tuple(tuple(one for line in lines.values() for one in line.of(n)) for n in own)
 
 
-def _at_line(seen: dict[int, list[WorkedOn]], number: int) -> Sequence[WorkedOn]:
-    """What a rank works on in a line, of which several ranks tell."""
-    mine = seen.get(number, [])
-    if any(site.looks >= FEWEST_LOOKS for site in mine) or set(seen) == {number}:
-        return mine
-    together: defaultdict[tuple[object, ...], list[tuple[int, WorkedOn]]] = defaultdict(list)
-    for rank, sites in seen.items():
-        for site in sites:
-            together[_names(site), tuple(map(_kind, site.operands))].append((rank, site))
-    named = {_names(site) for site in mine}
-    return [
-        _joined(sites)
-        for (names, _), sites in together.items()
-        if names not in named or any(rank == number for rank, _ in sites)
-    ]
+class _Line:
+    """A line of which several ranks tell: what they tell together is one object for all of them."""
+
+    def __init__(self, kinds: Mapping[tuple[Function, str], Counter[_Kind]]) -> None:
+        self.seen: defaultdict[int, list[WorkedOn]] = defaultdict(list)
+        self._kinds = kinds
+
+    def of(self, number: int) -> Iterable[WorkedOn]:
+        """What a rank works on there."""
+        mine = self.seen.get(number, [])
+        is_alone = len(self.seen) == 1 and bool(mine)
+        if is_alone or any(site.looks >= FEWEST_LOOKS for site in mine):
+            return [_alike(site, self._kinds) for site in mine]
+        named = {_names(site) for site in mine}
+        return [
+            site for looked, site in self._together if number in looked or _names(site) not in named
+        ]
+
+    @cached_property
+    def _together(self) -> Sequence[tuple[frozenset[int], WorkedOn]]:
+        """Its instructions by what all ranks saw of them, and which ranks that were."""
+        together: defaultdict[tuple[object, ...], list[tuple[int, WorkedOn]]] = defaultdict(list)
+        for rank, sites in self.seen.items():
+            for site in sites:
+                together[_names(site), tuple(map(_kind, site.operands))].append((rank, site))
+        joined = [_alike(_joined(sites), self._kinds) for sites in together.values()]
+        return [(frozenset(site.seen_on), site) for site in joined]
 
 
 def _names(site: WorkedOn) -> tuple[str, ...]:
@@ -108,19 +121,20 @@ def _operand(told: Sequence[Operand], most: Operand) -> Operand:
     )
 
 
-def _with_alike(
-    told: Iterable[Sequence[WorkedOn]], seen: Iterable[Sequence[WorkedOn]]
-) -> tuple[tuple[WorkedOn, ...], ...]:
-    """The same with how often names were seen to be of their kind anywhere in their functions."""
+def _kinds(
+    seen: Iterable[Sequence[WorkedOn]],
+) -> Mapping[tuple[Function, str], Counter[_Kind]]:
+    """How often names were seen to be of which kind anywhere in their functions."""
     kinds: defaultdict[tuple[Function, str], Counter[_Kind]] = defaultdict(Counter)
     for own in seen:
         for site in own:
             for one in site.operands:
                 kinds[site.frame.key, one.name][_kind(one)] += one.looks
-    return tuple(tuple(_alike(site, kinds) for site in sites) for sites in told)
+    return kinds
 
 
 def _alike(site: WorkedOn, kinds: Mapping[tuple[Function, str], Counter[_Kind]]) -> WorkedOn:
+    """The same with how often its names were seen to be of their kind in its function."""
     operands = []
     for one in site.operands:
         seen = kinds[site.frame.key, one.name]

@@ -1,11 +1,15 @@
 """What one rank was seen to work on in a line, others that spend time there work on as well."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from perfscope.metrics.host import looks
+from perfscope.trace.operands import WorkedOn, worked_on
 from tests.findings.operands.operand_runs import FILE, HOT, MAIN, OTHER, STEPS, faults, site
 from tests.findings.operands.operand_runs import operand as told
+from tests.support.trace_builder import TraceBuilder
 
 HALF_S = 0.1 * STEPS
 """Of each step half is spent in the hot line."""
@@ -85,3 +89,30 @@ def test_the_caller_that_makes_the_view_is_named() -> None:
     assert "main() (train.py:9)" in finding.actions[1]
     (unknown,) = faults(hot, passes).values()
     assert [one.function for one in unknown.where] == ["whiten"]
+
+
+def test_what_ranks_tell_together_is_there_once_for_all_of_them() -> None:
+    """Twenty lines of which each rank tells one look: no rank has a list of all ranks by itself."""
+    lines, number = 20, 12
+    one_look = [seen(1, ACROSS, place=f"whiten\x1f{FILE}\x1f{line}") for line in range(lines)]
+    builder = TraceBuilder(number, end_s=1.0)
+    for rank in range(number):
+        builder.rank(rank).set(metadata={"operands": {"sites": one_look}})
+    told = looks.looks_of(builder.build().ranks)
+    assert [len(own) for own in told] == [lines] * number
+    together = {id(one): one for own in told for one in own}
+    assert len(together) == lines
+    assert all(one.seen_on == tuple(range(number)) for one in together.values())
+
+
+def test_what_lines_work_on_is_read_once_of_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses and findings share it."""
+    read: list[int] = []
+
+    def counted(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
+        read.append(1)
+        return worked_on(metadata)
+
+    monkeypatch.setattr(looks, "worked_on", counted)
+    assert faults(seen(8, ACROSS))
+    assert len(read) == 2  # ranks
