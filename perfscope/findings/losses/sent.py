@@ -125,7 +125,10 @@ def _senders(run: Facts) -> list[_Sender]:
 
 
 def _of_rank(run: Facts, rank: Rank, sending: Bools, waits: Bools) -> _Sender | None:
-    """The thread that sends most, and where the main thread waits, mostly."""
+    """The thread that sends most, and where the main thread waits, mostly.
+
+    CPU time of a thread is known over its life: the focus has the part of it that samples have.
+    """
     trace, rows = run.results.trace, run.results.focus.within(rank.stacks)
     main = rows["stack"][rows["tid"] == rank.main_tid]
     waited = main[waits[main]]
@@ -135,7 +138,8 @@ def _of_rank(run: Facts, rank: Rank, sending: Bools, waits: Bools) -> _Sender | 
         if thread.tid == rank.main_tid or np.count_nonzero(sending[own]) < FEWEST_SAMPLES:
             continue
         share = float(sending[own].mean())
-        cpu_s = share * thread.cpu_ns * NS * len(waited) / max(len(main), 1)
+        in_focus = len(own) / np.count_nonzero(rank.stacks["tid"] == thread.tid)
+        cpu_s = share * in_focus * thread.cpu_ns * NS * len(waited) / max(len(main), 1)
         if share > MAIN and len(waited):
             at = usual_place((trace.stacks[one] for one in waited.tolist()), trace.frames)
             found.append(_Sender(rank, thread_name(rank, thread.tid), cpu_s, share, at))

@@ -3,6 +3,7 @@
 import pytest
 
 from perfscope.findings.core.finding import Finding
+from perfscope.metrics.results import Options
 from perfscope.schema.enums import Activity
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import FrameLike, TraceBuilder
@@ -32,7 +33,11 @@ RECEIVES = (*TASKS, ("_ConnectionBase.recv", CONNECTION, 250), ("?", "<built-in>
 
 
 def told(
-    first: tuple[FrameLike, ...], other: tuple[FrameLike, ...], *, cpu_s: float = 8.0
+    first: tuple[FrameLike, ...],
+    other: tuple[FrameLike, ...],
+    *,
+    cpu_s: float = 8.0,
+    focus: str | None = None,
 ) -> dict[str, Finding]:
     """One process that waits for its pool, of which a thread is in two places by turns."""
     builder = TraceBuilder(1, end_s=float(SECONDS))
@@ -45,7 +50,7 @@ def told(
         rank.stack(at + 0.05, other if tick % 2 else first, tid=SENDER)
     rank.thread("python", tid=SENDER, cpu_s=cpu_s)
     rank.set(metadata={"python_threads": {str(SENDER): "Thread-2 (_handle_tasks)"}})
-    return dict(analyze_trace(builder.build()).findings)
+    return dict(analyze_trace(builder.build(), Options(focus=focus)).findings)
 
 
 @pytest.mark.parametrize("first", [WRITES, PICKLES])
@@ -60,6 +65,13 @@ def test_a_thread_that_pickles_and_writes_sends_and_the_line_that_hands_out_is_n
     assert "main() (fit.py:73)" in found.actions[0]
     assert found.gain_s == pytest.approx(8.0, rel=0.01)
     assert not findings["interpreter_lock"].status.is_fault
+
+
+def test_the_focus_has_its_part_of_what_sending_takes() -> None:
+    """The thread has 8 s of CPU time in 20 s: 0.8 s of 2 s."""
+    found = told(PICKLES, WRITES, focus="10:12")[f"lost_to_{Activity.SERIALIZATION.value}"]
+    assert found.title.startswith("Sending data to worker processes takes 800 ms of CPU time")
+    assert found.gain_s == pytest.approx(0.8, rel=0.01)
 
 
 def test_a_thread_that_sends_half_of_the_time_does_not_mostly_send() -> None:
