@@ -86,19 +86,20 @@ def judge(run: Facts) -> Outcome:
 
 
 def _copied(run: Facts) -> Sequence[Sequence[_Copied]]:
-    """By line, the ranks that copy there what grows.
+    """By line and variable, the ranks that copy there what grows.
 
     A rank that was looked at too seldom to tell does in a line what another one was seen to do.
     """
     ranks = run.results.trace.ranks
-    told = {rank.number: {one.frame: one for one in carried(rank.metadata)} for rank in ranks}
-    growing = {
-        one.frame: one for own in told.values() for one in own.values() if _is_growing_copy(one)
+    told = {
+        rank.number: {(one.frame, one.name): one for one in carried(rank.metadata)}
+        for rank in ranks
     }
-    found: defaultdict[Frame, list[_Copied]] = defaultdict(list)
+    growing = {at: one for own in told.values() for at, one in own.items() if _is_growing_copy(one)}
+    found: defaultdict[tuple[Frame, str], list[_Copied]] = defaultdict(list)
     for rank in ranks:
-        for frame, elsewhere in growing.items():
-            seen = told[rank.number].get(frame)
+        for (frame, name), elsewhere in growing.items():
+            seen = told[rank.number].get((frame, name))
             if seen is None or seen.looks <= FEWEST_SAMPLES:
                 seen = elsewhere
             one = _Copied(
@@ -108,7 +109,7 @@ def _copied(run: Facts) -> Sequence[Sequence[_Copied]]:
                 _before_s(run.results, rank, frame),
             )
             if _is_growing_copy(seen) and one.seconds + one.before_s > 0:
-                found[frame].append(one)
+                found[frame, name].append(one)
     return list(found.values())
 
 

@@ -26,7 +26,7 @@ def seen(**changes: Any) -> dict[str, Any]:
 
 
 def judged(
-    carried: dict[str, Any], *, before_s: float = 0.0, others: list[dict[str, Any]] | None = None
+    *carried: dict[str, Any], before_s: float = 0.0, others: list[dict[str, Any]] | None = None
 ) -> Finding:
     """Two ranks whose steps of 0.2 s are half in the hot line, after so long in it before.
 
@@ -36,7 +36,7 @@ def judged(
     builder = TraceBuilder(2, end_s=begin_s + 2.0 + 0.2 * STEPS)
     for number in range(2):
         rank = builder.rank(number).init(begin_s).finalize(begin_s + 0.2 * STEPS)
-        own = [carried] if others is None or number else others
+        own = [*carried] if others is None or number else others
         rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "carried": own}})
         for tick in range(int(before_s / 0.1)):
             rank.stack(1.0 + 0.1 * tick, (MAIN, HOT, LIBRARY))
@@ -68,6 +68,16 @@ def test_what_one_rank_was_seen_to_copy_others_copy_in_the_same_line() -> None:
         assert found.ranks == (0, 1)
         assert found.gain_s == pytest.approx(0.1 * STEPS, rel=0.02)
     assert judged(seen(), others=[seen(grew=0)]).status is Status.PASS
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_does_not_grow_hides_nothing_that_does_on_its_line(is_first: bool) -> None:
+    window = seen(name="window", values=[1000, 1000], grew=0, since=9)
+    both = (window, seen()) if is_first else (seen(), window)
+    found = judged(*both)
+    assert found.status is Status.FAIL
+    assert "`table`" in found.title
+    assert found.gain_s == pytest.approx(0.1 * STEPS, rel=0.02)
 
 
 @pytest.mark.parametrize(
