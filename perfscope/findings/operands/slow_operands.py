@@ -126,7 +126,7 @@ def judge(run: Facts) -> Outcome:
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines with operands that CPUs handle slowly take little of the run.")
-    operand = max(lines[0].site.operands, key=cause.part)
+    operand = max(slow_operands.known(lines[0]), key=cause.part)
     places = frames_of(lines)
     made_in = _made_in(run, lines[0]) if operand.layout == "strided" else ()
     change = cause.of_torch if cause.of_torch and is_of_torch(results) else cause.action

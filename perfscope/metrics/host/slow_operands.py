@@ -93,8 +93,12 @@ def part_of(line: HotLine, cause: Callable[[Operand], float]) -> float:
     """The part of a line's time that its operands cost at most by one of these causes."""
     if not line.site.is_innermost:
         return 0.0
-    known = (one for one in line.site.operands if one.kind_looks >= FEWEST_LOOKS)
-    return max(map(cause, known), default=0.0)
+    return max(map(cause, known(line)), default=0.0)
+
+
+def known(line: HotLine) -> list[Operand]:
+    """Its operands that were looked at often enough to tell of which kind they are."""
+    return [one for one in line.site.operands if one.kind_looks >= FEWEST_LOOKS]
 
 
 def slowed(line: HotLine, part: float, samples: LineSamples) -> HotLine:

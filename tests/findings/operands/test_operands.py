@@ -280,6 +280,15 @@ def test_leading_axes_that_are_not_of_samples(
     assert faults(site(*told, contents=10)) == {}
 
 
+def test_an_operand_that_was_looked_at_too_seldom_is_not_named() -> None:
+    """It would cost 15 of 16 values of a cache line, the one that is known 7 of 8."""
+    seldom = operand(name="x", looks=1, dtype="float32", layout="strided", stride=8192, contents=9)
+    often = operand(name="columns", layout="strided", stride=8192, contents=9)
+    (finding,) = faults(site(seldom, often, contents=9)).values()
+    assert "`columns`" in finding.title
+    assert finding.gain_s == pytest.approx(7 / 8 * 0.1 * STEPS, rel=0.02)
+
+
 def test_slow_operands_of_several_lines_are_one_finding() -> None:
     slow = operand(shares={"subnormal": 0.4}, contents=9)
     place = "\x1f".join(map(str, OTHER))
