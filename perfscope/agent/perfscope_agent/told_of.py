@@ -5,7 +5,6 @@ A profiler, a debugger, a measure of coverage or tracemalloc that is left on mak
 
 from __future__ import annotations
 
-import contextlib
 import sys
 
 from . import metadata
@@ -24,14 +23,19 @@ _looks = [0, 0]
 
 def look() -> None:
     """Whether a tool is told of calls, where tools are: since Python 3.12."""
+    if hasattr(sys, "monitoring"):
+        _looks[0] += 1
+        _looks[1] += any(_is_told(tool) for tool in _TOOLS)
+
+
+def _is_told(tool: int) -> bool:
+    """Whether a tool is told of calls; one that ends meanwhile is not."""
     monitoring: Any = getattr(sys, "monitoring", None)
-    if monitoring is None:
-        return
     at_calls = sum([getattr(monitoring.events, name, 0) for name in _AT_CALLS])
-    used = [tool for tool in _TOOLS if monitoring.get_tool(tool) is not None]
-    _looks[0] += 1
-    with contextlib.suppress(ValueError):  # one is no longer used
-        _looks[1] += any(monitoring.get_events(tool) & at_calls for tool in used)
+    try:
+        return bool(monitoring.get_tool(tool) and monitoring.get_events(tool) & at_calls)
+    except ValueError:
+        return False
 
 
 def note(rec: Recorder | None) -> None:
