@@ -117,9 +117,10 @@ def _calls(code: CodeType, name: str) -> list[tuple[int, str]]:
         called = bytecode.called(code, last) if bytecode.works(code, last) else None
         if called is not None and (*called.root[1:], *called.attributes)[-1] == name:
             variable = bytecode.stored(code, last + 2)
+            if isinstance(variable, int):
+                variable = code.co_varnames[variable]
             if variable is not None:
-                is_local = type(variable) is int
-                found.append((last, code.co_varnames[variable] if is_local else str(variable)))
+                found.append((last, variable))
     return found
 
 
