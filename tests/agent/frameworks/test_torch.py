@@ -249,8 +249,7 @@ KEPT = """
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 def made(data):
-    loaders = [DataLoader(data, 4, num_workers=0)]
-    return loaders[0]
+    return [DataLoader(data, 4, num_workers=0)][0]
 def compared(data):
     other = DataLoader(data, 8)
     loader = made(data)
@@ -278,8 +277,8 @@ def test_workers_that_stay_are_not_said_to_begin_anew(
     assert torch["batches"]["asked"] == 2 * 3 * 4
     assert torch["batches"]["turns"] == 3
     waits_ns = [row.t1 - row.t0 for row in rank.phase_records("DataLoader")]
-    of_each = 3 * (1 + 4 + 1)  # a start, batches, and an end
-    assert len(waits_ns) == 2 * of_each + 2 + 1  # without workers there is no start
+    of_each = 3 * (1 + 4 + 1)  # a start, batches, and an end; without workers there is no start
+    assert len(waits_ns) == 2 * of_each + 2 + 1
     anew_ns = sum(torch["batches"][name] for name in ("starts_ns", "first_ns", "ends_ns"))
     assert 0 < anew_ns <= sum(waits_ns[of_each : 2 * of_each])
 
