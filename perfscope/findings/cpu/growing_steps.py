@@ -226,29 +226,32 @@ def _actions(
     if found.shrinking:
         less, more = wording.ranks(found.shrinking), wording.ranks(found.ranks)
         return (f"{DIVIDE_ANEW}: it moves from {less} to {more}.", kept)
-    if registered := _registered(run.results, found):
-        return (registered, kept)
+    registered = tuple(filter(None, [_registered(run.results, found)]))
     goes_on = not found.levels_off and found.since is None
     if goes_on and not others and not _may_keep_size(run, found):
-        return (kept,)
+        return (kept, *registered)
     than = "late in the run than early" if goes_on else "from then on than before"
     if others:
         slower, level = wording.ranks(ranks), wording.ranks(others)
         than = f"on {slower} than on {level}, where it gets no slower"
-    changed = (
-        f"Have {name} do no more {than}: register hooks and callbacks once, as those that are "
-        "registered again in each epoch pile up; keep what it works on at one size; and keep "
-        "values from getting subnormal (nearly zero), with which arithmetic can be many times "
-        "slower."
+    once = (
+        "register hooks and callbacks once, as those that are registered again in each epoch pile "
+        "up; "
     )
-    return (changed, kept) if others or goes_on else (changed,)
+    changed = (
+        f"Have {name} do no more {than}: {'' if registered else once}keep what it works on at one "
+        "size; and keep values from getting subnormal (nearly zero), with which arithmetic can be "
+        "many times slower."
+    )
+    return (changed, *registered, kept) if others or goes_on else (changed, *registered)
 
 
 def _registered(results: Results, found: StepGrowth) -> str:
-    """What to do with a function that the program gave to a library; "" of any other one.
+    """What may be done with a function that the program gave to a library; "" of any other one.
 
-    It was made inside another function, and the library alone calls it: the longer the list of such
-    functions, the longer each step.
+    It was made inside another function, and the library alone calls it: if it is given again and
+    again, each step calls it more often. Samples tell how long it runs and not how often it is
+    called, so that this is never the first thing to do.
     """
     if found.frame is None or LOCAL not in found.frame.function:
         return ""
@@ -257,8 +260,9 @@ def _registered(results: Results, found: StepGrowth) -> str:
         return ""
     name, made = wording.called(found.frame), found.frame.function.split(f".{LOCAL}")[0]
     return (
-        f"Register {name} once, or remove it before it is registered again: {made}() makes it, and "
-        f"{library} calls it. Hooks and callbacks that are registered again in each epoch pile up."
+        f"If {name} is registered as a hook or callback more than once, register it once, or "
+        f"remove it before: {made}() makes it, and {library} calls it. Those that are registered "
+        "again in each epoch pile up."
     )
 
 

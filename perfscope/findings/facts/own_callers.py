@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from itertools import pairwise
 
+from perfscope.attribution.activity_names import NEUTRAL
 from perfscope.attribution.activity_rules import module_of
 from perfscope.judging import FEWEST_SAMPLES, MAIN
 from perfscope.metrics.results import Results
@@ -52,18 +53,29 @@ def own_caller(results: Results, ranks: Collection[int], callee: Frame) -> Frame
 def called_by_library(results: Results, callee: Frame) -> str:
     """The package whose code calls a function directly in most samples of it; "" where none does.
 
-    Such a function was given to the package: the program's own code does not call it.
+    Such a function was given to the package: the program's own code does not call it. What only
+    passes calls on, as decorators do, stands for its caller; an optimizer calls what it minimizes.
     """
     found = Counter[str]()
     for rank in results.trace.ranks:
         rows = results.focus.within(rank.main_stacks)
         for place, count in Counter(rows["stack"].tolist()).items():
             frames = [results.trace.frames[one] for one in results.trace.stacks[place]]
-            for caller, frame in pairwise(frames):
+            callers = [one for one in frames if module_of(one.file) not in NEUTRAL]
+            for caller, frame in pairwise(callers):
                 if frame.key == callee.key:
-                    found[module_of(caller.file).partition(".")[0]] += count
+                    found[_package(module_of(caller.file))] += count
     name, count = max(found.items(), key=lambda one: one[1], default=("", 0))
     return name if count > MAIN * found.total() else ""
+
+
+def _package(module: str) -> str:
+    """The package of a module to which functions may be given; "" of the user's, or an optimizer's.
+
+    `torch.optim` and `scipy.optimize` call the function again and again that they are to minimize.
+    """
+    parts = module.split(".")
+    return "" if any(one.startswith("optim") for one in parts) else parts[0]
 
 
 def _seen_in(results: Results, ranks: Collection[Rank]) -> Counter[Function]:
