@@ -67,10 +67,14 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
     trace, key = results.trace, entry.frame.key
     is_here = np.array([frame.key == key for frame in trace.frames], np.bool_)[labels.user_frame]
     is_lost = is_here & (kinds == ACTIVITIES.index(activity))
-    names = {}
-    for number in np.flatnonzero(is_here).tolist():
-        stack = [trace.frames[one] for one in trace.stacks[number]]
-        names[number] = _called(stack, trace.frames[labels.user_frame[number]])
+    behind = {
+        number: _behind(
+            [trace.frames[one] for one in trace.stacks[number]],
+            trace.frames[labels.user_frame[number]],
+        )
+        for number in np.flatnonzero(is_here).tolist()
+    }
+    names = {number: _called(frames) for number, frames in behind.items()}
     spent = {
         rank.number: timeline.by_stack(timeline.work(results.focus), len(trace.stacks))
         for rank, timeline in zip(trace.ranks, results.timelines, strict=True)
@@ -93,7 +97,7 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
         {rank: float(ns[is_call].sum()) * NS for rank, ns in spent.items()},
         float(lost[is_call & is_lost].sum()) * NS / len(spent),
         _goes_through_all(trace, lost * (is_call & is_lost)),
-        _files_use(trace, lost * (is_call & is_lost)),
+        _files_use(behind, lost * (is_call & is_lost)),
     )
 
 
@@ -130,29 +134,45 @@ def _is_whole(frame: Frame) -> bool:
 ARCHIVES = "ZipExtFile", "/zipfile"
 """The class whose objects read a file of an archive, and the module that it is of."""
 
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+"""A word of a name such as `BufferedReader.read_all`."""
+
 _READS, _WRITES = (
-    re.compile(r"(?i)(?<!th)read|load|recv"),
-    re.compile(r"(?i)writ|dump|save|flush|sync"),
+    re.compile(r"[pf]?read(?!y)\w*|load\w*|recv\w*"),
+    re.compile(r"[pf]?writ\w*|dump\w*|save\w*|flush\w*|(f|fdata)?sync(fs)?"),
 )
 
 
-def _files_use(trace: Trace, spent: Floats) -> FilesUse | None:
+def _files_use(behind: Mapping[int, Sequence[Frame]], spent: Floats) -> FilesUse | None:
     """What a call does with files by the functions that it is seen in; None where these differ.
 
-    Of two names of which one says reading and the other writing, the innermost tells. That opening
-    and closing files says neither is no matter.
+    `behind` is by stack what the program's own function calls, the innermost last. An archive is
+    read where most of the time is spent in one, files are read or written where no time is spent
+    in the reverse. That opening and closing files says neither is no matter.
     """
-    seen = Counter[FilesUse]()
+    seen, in_archives = Counter[FilesUse](), 0.0
     for number in np.flatnonzero(spent > 0).tolist():
-        stack = [trace.frames[one] for one in trace.stacks[number]]
-        if any(one.function.startswith(ARCHIVES[0]) and ARCHIVES[1] in one.file for one in stack):
-            return FilesUse.ARCHIVE
-        names = (one.function for one in reversed(stack))
-        told = ((_READS.search(one), _WRITES.search(one)) for one in names)
-        reads = next((bool(read) for read, write in told if bool(read) != bool(write)), None)
-        if reads is not None:
-            seen[FilesUse.READS if reads else FilesUse.WRITES] += spent[number]
+        frames = behind[number]
+        is_archive = any(
+            one.function.startswith(ARCHIVES[0]) and ARCHIVES[1] in one.file for one in frames
+        )
+        in_archives += spent[number] * is_archive
+        told = FilesUse.READS if is_archive else _told_by([one.function for one in frames])
+        if told is not None:
+            seen[told] += spent[number]
+    if in_archives > MAIN * spent.sum():
+        return FilesUse.ARCHIVE
     return next(iter(seen)) if len(seen) == 1 else None
+
+
+def _told_by(names: Sequence[str]) -> FilesUse | None:
+    """Whether functions read or write, by the innermost name that says one and not the other."""
+    for name in reversed(names):
+        words = [one.lower() for one in _WORD.findall(name)]
+        reads, writes = (any(map(rule.fullmatch, words)) for rule in (_READS, _WRITES))
+        if reads != writes:
+            return FilesUse.READS if reads else FilesUse.WRITES
+    return None
 
 
 def without_calls(entry: Entry, callee: Callee) -> list[Edit]:
@@ -164,14 +184,16 @@ def without_calls(entry: Entry, callee: Callee) -> list[Edit]:
     ]
 
 
-def _called(stack: Sequence[Frame], caller: Frame) -> str:
+def _behind(stack: Sequence[Frame], caller: Frame) -> Sequence[Frame]:
+    """What the user's function calls, the innermost last; nothing where it is not there."""
+    return stack[len(stack) - stack[::-1].index(caller) :] if caller in stack else ()
+
+
+def _called(behind: Sequence[Frame]) -> str:
     """The function behind the last call of the user's function, what decorates it left out.
 
     `torch.Tensor.__repr__`: programs call it by its package, and not by the file that holds it.
     """
-    if caller not in stack:
-        return ""
-    behind = stack[len(stack) - stack[::-1].index(caller) :]
     called = next((one for one in behind if INNER not in one.function), None)
     if called is None or called.file == BUILT_IN:
         return called.function if called else ""
