@@ -188,8 +188,8 @@ def _actions(results: Results, found: Judgment, *, is_dealt: bool) -> tuple[str,
             f"{spare} rank: it only hands out what {who} do{place(facts)}.{why_differs(found)}",
         )
     if is_alone(facts):
-        split = f"{SPLIT.format(place(facts).rstrip(','))}: {spends(facts)}, and no other rank"
-        return (f"{split} was seen at these lines.{why_differs(found)}",)
+        split = SPLIT.format(place(facts).rstrip(","))
+        return (f"{split}: {spends(facts)}.{why_differs(found)}",)
     change = unseen(results, facts) or less_work(facts)
     return (
         f"{change}{why_differs(found)}",

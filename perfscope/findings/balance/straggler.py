@@ -138,7 +138,7 @@ def _taken_out(facts: ImbalanceFacts) -> str:
     does = "does" if len(facts.overloaded) == 1 else "do"
     return (
         f"Take what {wording.ranks(facts.overloaded)} {does}{place(facts)} out of the steps, or "
-        f"split it over all ranks: {spends(facts)}, and no other rank was seen at that line."
+        f"split it over all ranks: {spends(facts)}."
     )
 
 
