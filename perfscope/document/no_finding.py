@@ -13,11 +13,11 @@ from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
-from perfscope.judging import MAJOR
+from perfscope.judging import MAIN, MAJOR
 from perfscope.losses.entry import NO_LOSS, Entry, LossAccount, Saving
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import LossKind, Status
+from perfscope.schema.enums import LossKind, LossPattern, Status
 from perfscope.schema.losses import NOT_USEFUL, spread
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
@@ -110,9 +110,13 @@ def without_findings(
 
 
 def _once(results: Results) -> str:
-    """How much of the run is not judged, as it lies before and after the analyzed window."""
+    """How much of the run is not judged, as it lies before and after the analyzed window.
+
+    Around a window that the user chose lie steps as well, and what is most of the run was told.
+    """
     rest_s = results.run_s - results.window_s
-    if rest_s < MAJOR * results.run_s:
+    is_chosen = results.options.focus is not None
+    if is_chosen or rest_s < MAJOR * results.run_s or outside(results, 0.0):
         return ""
     return (
         f" The {format_seconds(rest_s)} of the run before and after that window come once, however "
@@ -179,15 +183,17 @@ def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool)
     where = f" in {place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     own = ", besides communication and other load," if is_disturbed and ranks > 1 else ""
-    what = f"{inside(label(first))}{_for_whom(first, ranks)}{where}"
+    what = f"{inside(label(first))}{_for_whom(first)}{where}"
     evened = _evened(first, losses.window_ns * NS / ranks)
     return f" The largest part of {whole}{own} is {what}: {each}{pattern}{evened}."
 
 
-def _for_whom(entry: Entry, ranks: int) -> str:
-    """Whom most of the waiting is for, where few ranks are late."""
-    is_of_few = entry.cause.kind is LossKind.WAITING and 0 < len(entry.ranks) <= ranks
-    return f", mostly for {wording.ranks(entry.ranks[:1])}," if is_of_few else ""
+def _for_whom(entry: Entry) -> str:
+    """Whom most of the waiting is for, where that is one rank in every step."""
+    is_told = entry.cause.kind is LossKind.WAITING and entry.pattern is LossPattern.STATIC
+    if not is_told or entry.is_certain is False or entry.first_share <= MAIN:
+        return ""
+    return f", mostly for {wording.ranks(entry.ranks[:1])},"
 
 
 def _evened(entry: Entry, window_s: float) -> str:
@@ -197,7 +203,8 @@ def _evened(entry: Entry, window_s: float) -> str:
         return ""
     if saving.seconds < WARN_SHARE * window_s:
         return ""
-    return f"; with all equally long the run would be {format_seconds(saving.seconds)} shorter"
+    shorter = f"the run would be {format_seconds(saving.seconds)} shorter"
+    return f"; if all ranks took equally long, {shorter}"
 
 
 def _inefficient(leading: Headline, subject: str, lost: str) -> str:
@@ -223,7 +230,7 @@ def unknown_efficiency(results: Results) -> str | None:
 
 def _found_nothing(results: Results, losses: LossAccount | None) -> str:
     if losses is not None and not is_well(losses):
-        return "No problem found"
+        return "No problem was found"
     if any(damage.id == "endings" for damage in results.damage):
         return "Up to that point all was well"
     return "All is well"

@@ -99,7 +99,7 @@ def _with_outside(of_window: str, results: Results, top: Sequence[Finding]) -> s
     told = outside(results, saving.seconds if saving else 0.0)
     if not told:
         return of_window
-    return f"{of_window} {told}" if top else f"{told} In the analyzed window: {inside(of_window)}"
+    return f"{of_window} {told}" if top else f"{told} In the analyzed window, {inside(of_window)}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:

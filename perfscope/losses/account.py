@@ -121,6 +121,7 @@ class _Making:
             waiting_ns=waiting_ns,
             most_ns=self._most_ns(cause.kind, own),
             ranks=self._ranks(caused),
+            first_share=float(caused.max(initial=0.0) / max(caused.sum(), 1.0)),
             frame=self._places.frame(cause),
             waited_for=self._places.waited_for(cause),
             pattern=pattern,

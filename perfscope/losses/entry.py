@@ -56,6 +56,8 @@ class Entry:
     # of `own_ns`, what the rank spent on it that spent most; of calls whose waiting is not known no
     # more than every rank communicates
     most_ns: int = 0
+    # of what all ranks caused of it, the share of the first of `ranks`; 0 unknown
+    first_share: float = 0.0
     frame: Frame | None = None  # the user's function, at the line seen most often; None unknown
     # how it is spread over the steps; None where there are too few to tell
     pattern: LossPattern | None = None

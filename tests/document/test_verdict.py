@@ -176,7 +176,7 @@ def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:
 
     assert told(15.0).startswith(
         "Most of the run, 16.0 s (80.0 % of the 20.0 s run), passes before and after the analyzed "
-        "window. Start-up 15.0 s, shutdown 1.00 s. In the analyzed window: "
+        "window. Start-up 15.0 s, shutdown 1.00 s. In the analyzed window, "
     )
     assert "Most of the run" not in told(5.0)
 
@@ -334,13 +334,13 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "No problem found: no change is known that would surely save 1 % of the analyzed "
-                "window. 9.3 % of the ranks' time in the analyzed window went to something other "
-                "than useful computation, and of 90.7 % nothing is known. The largest part of the "
-                "rest is "
+                "No problem was found: no change is known that would surely save 1 % of the "
+                "analyzed window. 9.3 % of the ranks' time in the analyzed window went to "
+                "something other than useful computation, and of 90.7 % nothing is known. The "
+                "largest part of the rest is "
             ),
         ),
-        (0.01, "info", "No problem found: no change is known"),
+        (0.01, "info", "No problem was found: no change is known"),
     ],
 )
 def test_what_is_lost_without_a_finding_is_no_pass(busy_s: float, status: str, told: str) -> None:

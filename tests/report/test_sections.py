@@ -8,9 +8,10 @@ import pytest
 
 from perfscope.registry import members
 from perfscope.report.build import build_html
-from perfscope.report.sections import ORDER
+from perfscope.report.sections import ORDER, losses
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.section import Section
+from perfscope.savings import interval_text
 from perfscope.schema.read import read_known
 from tests.report.page_outline import part, shown
 from tests.report.sample_document import (
@@ -305,3 +306,8 @@ def test_savings_overlap_where_together_they_save_less(together_s: float, is_sai
     )
     said = together(verdict, rows)
     assert said == ["Both", *(["Savings overlap: do not add them up"] if is_said else [])]
+
+
+def test_what_steps_tell_of_an_interval_is_called_so_in_tables_and_sentences() -> None:
+    titles = [column.title.lower() for column in losses.OF_WHOLE_RUN]
+    assert any(title in interval_text((1.0, 2.0)) for title in titles)

@@ -121,7 +121,10 @@ def _actions(slow: _Slow) -> tuple[str, ...]:
                 "card is mended: messages take "
                 f"{slow.pairs[0].ratio:.1f} times as long there."
             ),
-            "Administrators tell link speed and errors (ibstat, ethtool), cables and other jobs.",
+            (
+                "Ask the administrators to check the link's speed and errors (ibstat, ethtool), "
+                "its cables, and what other jobs send over it."
+            ),
         )
     return (
         (

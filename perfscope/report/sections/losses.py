@@ -104,7 +104,7 @@ COLUMNS = (
 OF_WHOLE_RUN = (
     COLUMNS[0],
     Column("Lost in the run", "run_s", seconds),
-    Column("95 % confidence interval", _interval, kind=Kind.TEXT),
+    Column("As its steps vary", _interval, kind=Kind.TEXT),
     Column("In the kept steps", lambda entry: entry.ns * NS, seconds),
     *COLUMNS[2:],
 )

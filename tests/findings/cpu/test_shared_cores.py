@@ -105,7 +105,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
     of_job = verdict(facts, [fine], (), losses).sentence.split("from that: ")[1]
-    assert of_job.startswith("no problem found: ")
+    assert of_job.startswith("no problem was found: ")
     assert "Efficiency is low" not in of_job
     assert "used outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
