@@ -20,7 +20,7 @@ def test_pools_of_fewer_threads_save_at_most_what_main_threads_wait(
     assert finding.gain is not None
     assert finding.gain.is_bound
     assert finding.gain.interval_s is None
-    assert "is the most that fewer threads save" in finding.summary
+    assert "Fewer threads save about what main threads waited" in finding.summary
 
 
 def test_pools_whose_main_threads_hardly_wait_promise_nothing() -> None:
