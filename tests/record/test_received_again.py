@@ -5,7 +5,7 @@ from perfscope.trace.received import received_again
 from tests.support.environments import Mpi
 from tests.support.recording import Recorder
 
-CALLS, VALUES = 200, 1 << 14
+CALLS, VALUES = 200, 1 << 15
 SIZE = VALUES * 8
 PROGRAM = f"""
 import numpy

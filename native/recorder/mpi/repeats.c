@@ -1,8 +1,9 @@
 /* A broadcast of parameters that have not changed since the last one costs as much as one that is needed.
  *
  * Of large calls, by operation and size, the first few and then one of sixteen are looked at, by a hash of their number,
- * as several buffers may take turns: some lines of the buffer before and after, in other places each time. The kernel
- * reads them, as the buffer may be memory of a device. What holds nothing but zeros tells nothing. */
+ * as several buffers may take turns, until that is enough: some lines of the buffer before and after, in other places
+ * each time. The kernel reads them, as the buffer may be memory of a device. What holds nothing but zeros tells
+ * nothing. */
 #include "mpi/repeats.h"
 
 #include <sys/uio.h>
@@ -13,11 +14,12 @@
 #include "state.h"
 
 #define ROWS 16u
-#define LINES 64u /* of a buffer, each of so many words */
+#define LINES 16u /* of a buffer, each of so many words: the kernel takes most of a microsecond for one */
 #define WORDS 8u
-#define LEAST_BYTES 65536u
+#define LEAST_BYTES 262144u
 #define FIRST_LOOKS 8u
 #define LOOK_EVERY 16u
+#define MOST_LOOKS 64u
 
 typedef struct {
     uint64_t bytes;
@@ -71,14 +73,16 @@ ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
         return repeat;
     ps_acquire(&changing);
     uint32_t row = row_of(call), number = 0;
+    bool is_enough = row == ROWS;
     if (row < ROWS) {
         rows[row].op = call->op;
         rows[row].bytes = call->received;
         number = rows[row].calls++;
+        is_enough = rows[row].looks >= MOST_LOOKS;
     }
     ps_release(&changing);
     bool is_due = number < FIRST_LOOKS || mixed(number) % LOOK_EVERY == 0;
-    if (row < ROWS && is_due && digest(buffer, call->received, number, &repeat.held)) {
+    if (!is_enough && is_due && digest(buffer, call->received, number, &repeat.held)) {
         repeat.row = row;
         repeat.number = number;
     }

@@ -59,8 +59,8 @@ def needless_repeats(run: Facts, whole_s: float) -> Needless | None:
     return Needless(
         told=", of what its receivers hold already",
         summary=(
-            f"In {found.same} of {looks} at some 500 values of the buffers that {name} receives "
-            f"into, a call changed none of them: {format_share(found.share)} of the bytes. "
+            f"In {found.same} of {looks} at some values of the buffers that {name} receives into, "
+            f"a call changed none of them: {format_share(found.share)} of the bytes. "
             "Without them the run would take up to "
             f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
         ),
