@@ -34,8 +34,8 @@ test: coverage-hints ## all that CI runs
 	@echo "making environments and checking the code; each part is printed when it is over"
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target environments checks
 	@# in the order of the folders, which ends with short files, and not with those of few long tests;
-	@# one more than there are CPUs, as jobs that tests start wait for messages, timers and disks
-	@$(BIN)/python -m pytest -m "not long" --numprocesses $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder
+	@# a third process took none of the time away on two cores
+	@$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: checks
 checks: lint native-sanitize

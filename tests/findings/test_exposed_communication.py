@@ -30,7 +30,7 @@ def test_exposed_communication_tells_waiting_from_transfer(tmp_path: Path) -> No
     late = findings(tmp_path, rank(0), rank(25))["exposed_device_communication"]
     assert late.status is Status.FAIL
     assert late.actions[0] == (
-        "Look at what rank 1 computes before its collectives: it began 20 of 20 collectives last, "
+        "Give rank 1 less to compute before its collectives: it began 20 of 20 collectives last, "
         "and all ranks together waited 500 ms inside their kernels."
     )
     assert "load_imbalance" in late.overlaps

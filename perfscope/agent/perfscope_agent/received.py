@@ -9,7 +9,9 @@ from .recorder import Recorder
 def told(rec: Recorder | None) -> list[list[int]]:
     """By operation and size: its code, bytes, looks, those that saw no change, and all calls."""
     found: list[list[int]] = []
+    if rec is None:
+        return found
     row = (types["u64"] * 5)()
-    while rec is not None and rec.received_again(len(found), row):
+    while rec.received_again(len(found), row):
         found.append(list(row))
     return found

@@ -84,6 +84,7 @@ def _start_recording(is_lazy: bool) -> None:
         python_objects,
         read_files,
         stacks,
+        told_of,
         topology,
         turns,
         workers,
@@ -104,8 +105,7 @@ def _start_recording(is_lazy: bool) -> None:
     if recorder.can_record():
         install()
         _start_details(is_lazy)
-        # A failure there must not end the sampler thread.
-        stacks.start(
+        stacks.start(  # a failure there must not end the sampler thread
             lambda: _try("after the start", _after_start),
             lambda busy: _try("placement", lambda: _later(busy)),
         )
