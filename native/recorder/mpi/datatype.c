@@ -69,8 +69,7 @@ void ps_datatypes_start(void)
     ps_resolve(&get_count);
 }
 
-/* Only these keep their size forever: a freed type's handle is given to another type. */
-static bool is_predefined(ps_word type)
+bool ps_is_predefined(ps_word type)
 {
     switch (ps_abi.abi) {
     case PS_ABI_MPICH:
@@ -80,11 +79,6 @@ static bool is_predefined(ps_word type)
     default:
         return type < STANDARD_PREDEFINED_END;
     }
-}
-
-bool ps_is_in_one_piece(ps_word type)
-{
-    return is_predefined(type);
 }
 
 /* Whether there is such a type, and how large it is. */
@@ -124,7 +118,7 @@ static void remember(ps_word type, uint64_t size)
     if (!node)
         return;
     node->size = size;
-    if (is_predefined(type) ||
+    if (ps_is_predefined(type) ||
         (is_end_noticed && PS_CALL(&set_attr, ps_call_3, type, (ps_word)(unsigned)attribute, (ps_word)node) == 0))
         atomic_store_explicit(&node->is_known, true, memory_order_release);
 }
@@ -149,13 +143,13 @@ uint64_t ps_type_bytes(ps_word word)
     ps_word type = ps_handle(word);
     if (type == ps_abi.datatype_null)
         return 0;
-    if (ps_abi.abi == PS_ABI_MPICH && is_predefined(type))
+    if (ps_abi.abi == PS_ABI_MPICH && ps_is_predefined(type))
         return type >> 8 & 0xff; /* the handle says it: a question would leave MPI_COMM_WORLD with a handler */
     uint64_t size = 0;
     const type_node *node = find_node(type);
     if (!node || !atomic_load_explicit(&node->is_known, memory_order_acquire))
         return meet(type);
-    if (is_predefined(type))
+    if (ps_is_predefined(type))
         return node->size;
     ask_size(type, &size); /* each time: what a program made of a handle that it had freed is not to be relied on */
     return size;

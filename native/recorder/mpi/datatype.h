@@ -6,8 +6,9 @@
 
 void ps_datatypes_start(void);
 uint64_t ps_type_bytes(ps_word type);
-/* Whether values of a type surely lie beside each other: of one that the program has made nobody knows. */
-bool ps_is_in_one_piece(ps_word type);
+/* Whether a type is one of MPI's own. Only these keep their size forever, as a freed type's handle is given to another
+ * type, and of these alone it is known that values lie beside each other. */
+bool ps_is_predefined(ps_word type);
 
 /* A datatype that belongs to no data may be null and must not be asked for. */
 static inline uint64_t ps_bytes(uint64_t count, ps_word type)

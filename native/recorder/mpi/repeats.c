@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "mix.h"
 #include "mpi/datatype.h"
 #include "perfscope_recorder.h"
 #include "state.h"
@@ -30,13 +31,6 @@ typedef struct {
 static repeat_row rows[ROWS];
 static ps_lock changing = ATOMIC_FLAG_INIT;
 
-static uint64_t mixed(uint64_t value)
-{
-    value = (value ^ value >> 33) * 0xff51afd7ed558ccdu;
-    value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53u;
-    return value ^ value >> 33;
-}
-
 /* A digest of some lines of a buffer, other ones for each number, 0 where all are zero; false where they cannot be
  * read. */
 static bool digest(ps_word buffer, uint64_t bytes, uint32_t number, uint64_t *found)
@@ -44,7 +38,7 @@ static bool digest(ps_word buffer, uint64_t bytes, uint32_t number, uint64_t *fo
     uint64_t words[LINES][WORDS], stride = bytes / LINES / sizeof *words;
     struct iovec from[LINES], to = {.iov_base = words, .iov_len = sizeof words};
     for (uint32_t at = 0; at < LINES; at++) {
-        uint64_t line = at * stride + mixed(number * (uint64_t)LINES + at) % stride;
+        uint64_t line = at * stride + ps_mix(number * (uint64_t)LINES + at) % stride;
         from[at] = (struct iovec){.iov_base = (void *)(uintptr_t)(buffer + line * sizeof *words),
                                   .iov_len = sizeof *words};
     }
@@ -53,7 +47,7 @@ static bool digest(ps_word buffer, uint64_t bytes, uint32_t number, uint64_t *fo
     *found = 0;
     for (uint32_t at = 0; at < LINES * WORDS; at++)
         if (words[at / WORDS][at % WORDS])
-            *found = mixed(*found ^ words[at / WORDS][at % WORDS] ^ at);
+            *found = ps_mix(*found ^ words[at / WORDS][at % WORDS] ^ at);
     return true;
 }
 
@@ -69,7 +63,7 @@ static uint32_t row_of(const ps_call *call)
 ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
 {
     ps_repeat repeat = {.row = ROWS};
-    if (call->received < LEAST_BYTES || !buffer || !ps_is_in_one_piece(type))
+    if (call->received < LEAST_BYTES || !buffer || !ps_is_predefined(ps_handle(type)))
         return repeat;
     ps_acquire(&changing);
     uint32_t row = row_of(call), number = 0;
@@ -81,7 +75,7 @@ ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
         is_enough = rows[row].looks >= MOST_LOOKS;
     }
     ps_release(&changing);
-    bool is_due = number < FIRST_LOOKS || mixed(number) % LOOK_EVERY == 0;
+    bool is_due = number < FIRST_LOOKS || ps_mix(number) % LOOK_EVERY == 0;
     if (!is_enough && is_due && digest(buffer, call->received, number, &repeat.held)) {
         repeat.row = row;
         repeat.number = number;

@@ -1,5 +1,6 @@
 #include "records/thinning.h"
 
+#include "mix.h"
 #include "operations.h"
 #include "records/drain.h"
 
@@ -32,20 +33,13 @@ static struct {
     ps_lock lock;
 } thinning = {.lock = ATOMIC_FLAG_INIT};
 
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return value ^ (value >> 31);
-}
-
 /* Of each two neighbors at a level one is kept, the first or the second as if by chance: what happens every so many
  * steps is kept as often as all else. */
 bool ps_is_selected(uint32_t number, uint32_t level)
 {
     for (uint32_t bit = 0; bit < level; bit++) {
         uint64_t pair = (uint64_t)number >> (bit + 1);
-        if ((number >> bit & 1) != (mix((pair << 5 | bit) + 0x9e3779b97f4a7c15u) & 1))
+        if ((number >> bit & 1) != (ps_mix((pair << 5 | bit) + 0x9e3779b97f4a7c15u) & 1))
             return false;
     }
     return true;

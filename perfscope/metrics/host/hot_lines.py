@@ -1,8 +1,9 @@
 """The instructions that numeric work is done in, by what they work on: how long that takes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -61,33 +62,33 @@ class LineSamples:
         Between the line and what the thread does last there is no code but that of the libraries
         whose arrays are looked at: what else is called takes its time with something of its own.
         """
-        frames, numbers = self._results.trace.frames, self._numbers({frame})
-        inside = self._inside(rank, [frame])
-        rows = self._results.focus.within(rank.main_stacks)["stack"][inside]
-        stacks, counts = np.unique(rows, return_counts=True)
-        direct = 0
-        for stack, count in zip(stacks.tolist(), counts.tolist(), strict=True):
-            own = self._results.trace.stacks[stack]
-            place = max(at for at, number in enumerate(own) if number in numbers)
-            direct += count * all(_is_of_arrays(frames[number]) for number in own[place + 1 :])
-        return direct / len(rows) if len(rows) else 0.0
+        direct = whole = 0
+        for called, count in self._called(rank, frame):
+            whole += count
+            direct += count * all(map(_is_of_arrays, called))
+        return direct / whole if whole else 0.0
 
     def transforms(self, rank: Rank, frame: Frame) -> tuple[float, Transform | None]:
         """The share of the samples in a line that are in Fourier transforms, and of which kind."""
-        frames, numbers = self._results.trace.frames, self._numbers({frame})
-        inside = self._inside(rank, [frame])
-        rows = self._results.focus.within(rank.main_stacks)["stack"][inside]
-        seen = Counter[Transform]()
-        for stack, count in Counter(rows.tolist()).items():
-            own = self._results.trace.stacks[stack]
-            place = max(at for at, number in enumerate(own) if number in numbers)
-            found = transform_of([frames[number] for number in own[place + 1 :]])
+        seen, whole = Counter[Transform](), 0
+        for called, count in self._called(rank, frame):
+            whole += count
+            found = transform_of(called)
             if found is not None:
                 seen[found] += count
         if len(seen) != 1:  # of several kinds in one line, each may have a length of its own
             return 0.0, None
         ((kind, count),) = seen.items()
-        return count / len(rows), kind
+        return count / whole, kind
+
+    def _called(self, rank: Rank, frame: Frame) -> Iterator[tuple[list[Frame], int]]:
+        """What a line calls in each stack that shows it, outermost first, and its samples."""
+        trace, numbers = self._results.trace, self._numbers([frame])
+        rows = self._results.focus.within(rank.main_stacks)["stack"][self._inside(rank, [frame])]
+        for stack, count in Counter(rows.tolist()).items():
+            own = trace.stacks[stack]
+            place = max(at for at, number in enumerate(own) if number in numbers)
+            yield [trace.frames[number] for number in own[place + 1 :]], count
 
     def calls(self, rank: Rank, frames: Collection[Frame]) -> int:
         """How often, at least, the main thread of a rank came back to any of some lines."""
@@ -101,7 +102,15 @@ class LineSamples:
 
     def _numbers(self, frames: Collection[Frame]) -> set[int]:
         """The numbers of some lines among all frames."""
-        return {n for n, frame in enumerate(self._results.trace.frames) if frame in frames}
+        return {number for frame in frames for number in self._places.get(frame, ())}
+
+    @cached_property
+    def _places(self) -> Mapping[Frame, Sequence[int]]:
+        """The numbers of each line, which is asked for of many ranks."""
+        found: defaultdict[Frame, list[int]] = defaultdict(list)
+        for number, frame in enumerate(self._results.trace.frames):
+            found[frame].append(number)
+        return found
 
     def _stacks_with(self, frames: frozenset[Frame]) -> Bools:
         known = self._known.get(frames)
