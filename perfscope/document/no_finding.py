@@ -11,7 +11,6 @@ from perfscope.findings.core import wording
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
-from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.judging import MAIN, MAJOR
 from perfscope.losses.entry import NO_LOSS, Entry, LossAccount, Saving
@@ -180,7 +179,7 @@ def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool)
         return ""
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
-    where = f" in {place(first.frame)}" if first.frame else ""
+    where = f" in {wording.place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
     own = ", besides communication and other load," if is_disturbed and ranks > 1 else ""
     what = f"{inside(label(first))}{_for_whom(first)}{where}"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.trace.model import Frame, Function, Rank
+from perfscope.trace.operands import frame_of
 from perfscope.trace.samples import LOOP_TURN_DTYPE
 
 LARGEST = 1 << 62
@@ -87,10 +88,7 @@ def handed_on(ranks: Iterable[Rank]) -> dict[Function, frozenset[Handed]]:
 def updating(ranks: Iterable[Rank]) -> frozenset[Frame]:
     """The lines of the program from which a model was updated, as far as they were looked at."""
     told = {str(one) for rank in ranks for one in _listed(rank.metadata.get("updates"))}
-    parts = (one.split("\x1f") for one in told)
-    return frozenset(
-        Frame(one[0], one[1], int(one[2])) for one in parts if len(one) == 3 and one[2].isdecimal()
-    )
+    return frozenset(frame for one in told if (frame := frame_of(one)) is not None)
 
 
 def _told(

@@ -27,7 +27,7 @@ SHOWN_POOLS = 4
 THROTTLED_SHARE = 0.25  # of the run-queue delay: from there on it is the limit and not others
 
 
-AT_MOST = (
+LESS_WAITING = (
     " Fewer threads save about what main threads waited for a CPU, less what the other threads "
     "computed, which the main ones then compute."
 )
@@ -58,7 +58,7 @@ def judge(run: Facts) -> Outcome:
         status, claims = thresholds.by_gain(gain), True
         title, ranks = _title_of(besides), tuple(sorted(one.rank for one in besides))
     elif status.is_fault and not claims and (most := _without_pools(worst, gain)):
-        gain, claims, told = most, True, AT_MOST
+        gain, claims, told = most, True, LESS_WAITING
     return Finding(
         status=status,
         title=title,
