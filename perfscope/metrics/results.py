@@ -42,7 +42,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.damage import Damage
 from perfscope.trace.metadata import noted_libraries
 from perfscope.trace.model import Trace
-from perfscope.trace.operands import WorkedOn
+from perfscope.trace.operands import WorkedOn, worked_on
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,14 @@ class Results:
 
     @cached_property
     def worked_on(self) -> tuple[tuple[WorkedOn, ...], ...]:
-        """What each rank's lines were seen to work on, in the order of the ranks."""
-        return looks_of(self.trace.ranks)
+        """What each rank's lines were seen to work on, by the looks of all; in the ranks' order."""
+        numbers = [rank.number for rank in self.trace.ranks]
+        return looks_of(dict(zip(numbers, self.own_looks, strict=True)))
+
+    @cached_property
+    def own_looks(self) -> tuple[tuple[WorkedOn, ...], ...]:
+        """What each rank itself saw its lines work on, in the order of the ranks."""
+        return tuple(worked_on(rank.metadata) for rank in self.trace.ranks)
 
     @property
     def window_s(self) -> float:

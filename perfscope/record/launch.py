@@ -1,6 +1,7 @@
 """The environment that a job gets: the user's own, with the recorder and the agent in front."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 """Option -> the variable in which processes of the job find it, and how it is written there."""
 
 _OWN_VARIABLES = (
-    *("PERFSCOPE_DIR", "PERFSCOPE_RECORDER"),
+    *("PERFSCOPE_DIR", "PERFSCOPE_RECORDER", "PERFSCOPE_KEY"),
     *(variable for variable, _ in _VARIABLES.values()),
     *("PERFSCOPE_STACKS_HZ", "PERFSCOPE_STACKS_RANKS", "PERFSCOPE_STACKS_SPY"),
     *("PERFSCOPE_SPY", "PERFSCOPE_OWNER"),
@@ -141,6 +142,9 @@ def job_environment(
     """
     environment = without_recording(base)
     environment["PERFSCOPE_DIR"] = str(directory)
+    environment["PERFSCOPE_KEY"] = secrets.token_hex(
+        16
+    )  # of digests, which none but ranks can tell
     environment.update(options.variables())
     if injection.recorder is not None:
         environment["PERFSCOPE_RECORDER"] = str(injection.recorder)

@@ -67,6 +67,7 @@ class Operand:
     is_number: bool = False  # of NumPy, and no array
     is_term: bool = False  # of a sum or difference, which needs values that are zero as well
     is_computed: bool = False  # by an operator, into a variable of the same function
+    has_gradient: bool = False  # a tensor that PyTorch computes gradients through
     alike: int = 0  # looks in its function that saw its type and layout; 0 where only these count
 
     @property
@@ -106,6 +107,11 @@ class WorkedOn:
     seen_on: tuple[int, ...] = ()  # ranks that looked, where these are not just the rank itself
     callers: tuple[tuple[Frame, int], ...] = ()  # the program's own, and in how many looks
     lengths: tuple[int, ...] = ()  # integers that it takes, near a size of its arrays
+    updated: tuple[str, ...] = ()  # names of what its function changes by what it was before
+    instruction: int = 0  # where it is in its function's code
+    # number of each moment at which all ranks look, and a digest of what was seen then, which is
+    # the same on another rank where the contents are
+    at_meetings: tuple[tuple[int, int], ...] = ()
 
 
 def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
@@ -160,6 +166,9 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             met=_names(site.get("met"), 2),
             callers=tuple(_callers(site.get("callers"))),
             lengths=_lengths(site.get("lengths")),
+            updated=_names(site.get("updated"), _MOST_COMPUTED),
+            instruction=_count(site, "instruction"),
+            at_meetings=tuple(_meetings(site.get("at_meetings"))),
         )
 
 
@@ -177,6 +186,13 @@ def _callers(told: Any) -> Iterator[tuple[Frame, int]]:
             frame = frame_of(row[0])
             if frame is not None:
                 yield frame, whole(row[1])
+
+
+def _meetings(told: Any) -> Iterator[tuple[int, int]]:
+    """Numbers of meetings, and digests of what was seen then."""
+    for row in told if isinstance(told, list) else ():
+        if isinstance(row, list) and len(row) == 2 and all(map(whole, row)):
+            yield whole(row[0]), whole(row[1])
 
 
 def _lengths(told: Any) -> tuple[int, ...]:
@@ -232,6 +248,7 @@ def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
         returns=_count(told, "contents_back"),
         subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
         is_number=told.get("kind") == "number",
+        has_gradient=told.get("requires_grad") is True,
     )
 
 

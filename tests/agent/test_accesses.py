@@ -82,3 +82,23 @@ def test_a_result_is_found_in_any_of_many_variables() -> None:
     made: dict[str, Any] = {}
     exec("\n".join(["def f(x):", *lines]), made)
     assert "a299" in accesses.computed(made["f"].__code__)
+
+
+UPDATED = [
+    ("for p, g in self.pairs:\n  p -= g", ["p"]),
+    ("p *= g", ["p"]),  # got from the caller
+    ("self.m = b * self.m + g", ["self.m"]),
+    ("self.w[...] -= g", ["self.w"]),
+    ("self.v[i] = b * self.v[i] + g", ["self.v"]),
+    ("x = g * 2\n x -= 1\n x[i] = x[j] + 1", []),  # made here
+    ("self.buffer[:] = g * 2", []),  # not what it was before
+    ("self.last = g * 2\n return self.last + 1", []),
+    ("return self.window * g", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), UPDATED, ids=[one[0] for one in UPDATED])
+def test_what_a_function_changes_by_what_it_was_before(text: str, expected: list[str]) -> None:
+    names: dict[str, Any] = {}
+    exec(f"def work(self, p, g, b, i, j):\n {text}", names)
+    assert accesses.updated(names["work"].__code__) == expected

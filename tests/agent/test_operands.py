@@ -314,6 +314,7 @@ SNIPPETS = [
     ("x.a *= y.b", [(0, "a"), (1, "b")]),
     ("x[y] += z", [(0,), (1,), ("z",)]),
     ("x.a[y.b] -= z", [(0, "a"), (1, "b"), ("z",)]),
+    ("z = x * 2\n    w = z @ y", [(2,), (1,)]),  # of Python 3.13, stored and loaded at once
 ]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perfscope.agent.perfscope_agent import blocked, pace
-from perfscope.agent.perfscope_agent.pace import Budget, Pace, Waits
+from perfscope.agent.perfscope_agent.pace import Budget, Meetings, Pace, Waits
 from perfscope.agent.perfscope_agent.places import is_loading
 
 
@@ -172,3 +172,65 @@ def test_waits_are_those_of_one_thread_while_it_is_looked_at(
     monkeypatch.setattr(blocked, "of_thread", lambda *_: "no such thing")
     waits.look(2)
     assert waits.ns == 30
+
+
+class Clocks:
+    """The two clocks of one host: that of the day, and one that began when the host did."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.day_ns, self.since_ns = 1_800_000_000 * 10**9, 5 * 10**9
+        monkeypatch.setattr("time.time_ns", lambda: self.day_ns)
+        monkeypatch.setattr("time.monotonic_ns", lambda: self.since_ns)
+
+    def go_on(self, ns: int) -> None:
+        self.day_ns, self.since_ns = self.day_ns + ns, self.since_ns + ns
+
+
+def test_ranks_on_hosts_that_began_at_other_times_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each goes to the next meeting by its own clock, about one a second, and they are the same."""
+    came: list[list[int]] = []
+    for since_ns in (5 * 10**9, 7_777_777_777):
+        clocks, meetings = Clocks(monkeypatch), Meetings()
+        clocks.since_ns, begin_ns = since_ns, clocks.day_ns
+        came.append([])
+        while clocks.day_ns < begin_ns + 100 * 10**9:
+            clocks.go_on(meetings.following_ns(clocks.since_ns) - clocks.since_ns)
+            came[-1].append(meetings.look())
+            assert meetings.look() == 0  # once
+        assert 0 not in came[-1]
+    assert came[0] == came[1] == list(range(came[0][0], came[0][0] + len(came[0])))
+    assert len(came[0]) == pytest.approx(100 / 1.0737, abs=2)
+
+
+def test_who_comes_late_has_missed_a_meeting(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks, meetings = Clocks(monkeypatch), Meetings()
+    until_ns = meetings.following_ns(clocks.since_ns) - clocks.since_ns
+    clocks.go_on(until_ns)
+    while until_ns < 200_000_000:  # to one that is not followed by the next one at once
+        until_ns = meetings.following_ns(clocks.since_ns) - clocks.since_ns
+        clocks.go_on(until_ns if until_ns < 200_000_000 else 0)
+    clocks.go_on(99_000_000)
+    assert meetings.is_now()
+    clocks.go_on(2_000_000)
+    assert not meetings.is_now()
+    assert meetings.look() == 0
+
+
+def test_who_can_afford_fewer_meetings_goes_to_some_of_those_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Looks of 0.3 ms and of 1.5 ms within a thousandth of a core, from the tenth second on."""
+    went: list[set[int]] = []
+    for cost_ns in (300_000, 1_500_000):
+        clocks, budget = Clocks(monkeypatch), Budget(times=2)
+        went.append(set())
+        for meeting in range(1, 200):
+            clocks.go_on(1 << 30)
+            if budget.is_left_for(meeting, cost_ns):
+                budget.spent_ns += cost_ns
+                went[-1].add(meeting)
+        assert budget.spent_ns <= 2 * Budget.AT_ONCE_NS + 0.001 * 200 * 1.08e9
+    cheap, dear = went
+    assert cheap == set(range(1, 200))
+    assert len(dear) >= 0.9 * 200 / 2
+    assert all(meeting % 2 == 0 for meeting in dear)

@@ -10,10 +10,13 @@
 
 #define MOST_PIECES 1024 /* that the kernel takes at once */
 
-/* Whether no page of a piece has to be fetched, and all are there. */
+/* Pages that are asked for at once: an array of 64 MiB. */
+#define MOST_PAGES 16384
+
+/* Whether no page of so many bytes has to be fetched, and all are there. */
 static bool is_resident(uint64_t address, uint64_t bytes, uint64_t page)
 {
-    unsigned char pages[16];
+    unsigned char pages[MOST_PAGES];
     uint64_t first = address / page * page, count = (address + bytes - first + page - 1) / page;
     if (count > sizeof pages || mincore((void *)(uintptr_t)first, count * page, pages) != 0)
         return false;
@@ -23,15 +26,31 @@ static bool is_resident(uint64_t address, uint64_t bytes, uint64_t page)
     return true;
 }
 
+/* The same of all that lies between the first of some pieces and the last one: one call for all of an array. */
+static bool are_resident(const uint64_t *addresses, const uint64_t *bytes, uint32_t count, uint64_t page)
+{
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (uint32_t at = 0; at < count; at++) {
+        if (addresses[at] > UINT64_MAX - bytes[at])
+            return false;
+        begin = addresses[at] < begin ? addresses[at] : begin;
+        end = addresses[at] + bytes[at] > end ? addresses[at] + bytes[at] : end;
+    }
+    if (count && is_resident(begin, end - begin, page))
+        return true;
+    for (uint32_t at = 0; at < count; at++)
+        if (!is_resident(addresses[at], bytes[at], page))
+            return false;
+    return true;
+}
+
 PS_EXPORT int ps_read_pieces(const uint64_t *addresses, const uint64_t *bytes, uint32_t count, void *into)
 {
     struct iovec from[MOST_PIECES], to = {into, 0};
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (count > MOST_PIECES)
+    if (count > MOST_PIECES || !are_resident(addresses, bytes, count, page))
         return 0;
     for (uint32_t at = 0; at < count; at++) {
-        if (!is_resident(addresses[at], bytes[at], page))
-            return 0;
         from[at] = (struct iovec){(void *)(uintptr_t)addresses[at], bytes[at]};
         to.iov_len += bytes[at];
     }

@@ -85,6 +85,52 @@ def computed(code: CodeType) -> list[str]:
     return sorted({code.co_varnames[one] for one in stored if one is not None})
 
 
+def updated(code: CodeType) -> list[str]:
+    """What a function changes by what that was before, as `p -= step` does, and has not made."""
+    raw = code.co_code
+    places = range(0, len(raw), 2)
+    made = {
+        bytecode.stored_local(code, place)
+        for place in places
+        if bytecode.works(code, place) and not _is_in_place(raw, place)
+    }
+    own = {code.co_varnames[number] for number in made if number is not None}
+    changed = {_changed(code, place) for place in places if _is_in_place(raw, place)}
+    read = {indexed(code, place): place for place in reversed(places)}
+    for place in places:
+        if _names[raw[place]] == "STORE_SUBSCR":
+            name = written(code, place)
+            changed.update([name] if read.get(name, place) < place else [])
+    changed.update(_put_back(code))
+    return sorted(changed - own - {""})
+
+
+def _changed(code: CodeType, place: int) -> str:
+    """The name of what an operator changes in place."""
+    paths = bytecode.paths(code, bytecode.taken(code, place) or [])
+    return bytecode.name(code, paths[0]) if paths else ""
+
+
+def _is_in_place(raw: bytes, place: int) -> bool:
+    name = _names[raw[place]]
+    if name != "BINARY_OP":
+        return name.startswith("INPLACE_")
+    symbols, argument = getattr(opcode, "_nb_ops", ()), branches.argument(raw, place)
+    return argument < len(symbols) and symbols[argument][0].startswith("NB_INPLACE_")
+
+
+def _put_back(code: CodeType) -> list[str]:
+    """The attributes that a function reads and then puts something into."""
+    told = bytecode.between(code, 0, len(code.co_code))
+    found = []
+    for at, (name, argument) in enumerate(told):
+        if name == "STORE_ATTR":
+            owner = bytecode.paths(code, told[max(0, at - 1) : at])
+            path = (*owner[0], code.co_names[argument]) if owner else ()
+            found += [path] if path in bytecode.paths(code, told[:at]) else []
+    return [bytecode.name(code, path) for path in found]
+
+
 def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]]:
     """The instructions that made the value at one height of the stack, from 1 on."""
     if any(one[0].startswith(_MOVES) for one in found):

@@ -89,7 +89,9 @@ def called(code: CodeType, last: int) -> Expression | None:
         return iterated
     if name in _PROTOCOLS:
         found = made_before(raw, last, 1)
-        return None if found is None else _with_attribute(_expression(code, found), name)
+        asked = _expression(code, found or [])
+        told = Expression(asked.root, (*asked.attributes, _PROTOCOLS[name]))
+        return None if found is None else told
     if name.startswith(_OPERATORS):
         found = made_before(raw, last, 1 if name.startswith("UNARY") else 2)
         return None if found is None else _operation(code, found)
@@ -299,7 +301,9 @@ def complete(raw: bytes, last: int) -> int:
     return last
 
 
-def _effect(operation: int, argument: int) -> int:
+def _effect(operation: int, argument: int, height: int) -> int:
+    if height == 1 and _names[operation] == "STORE_FAST_LOAD_FAST":
+        return 1  # what it loads is all that is missing; what it stores belongs to what came before
     try:
         return opcode.stack_effect(operation, argument, jump=False)
     except ValueError:
@@ -343,7 +347,7 @@ def _makers(raw: bytes, last: int, values: int) -> list[tuple[int, int]] | None:
             return None
         if operation and _names[operation] != "EXTENDED_ARG":
             found.append((place, height))
-            height -= _effect(operation, branches.argument(raw, place))
+            height -= _effect(operation, branches.argument(raw, place), height)
             if height <= 0:
                 return found[::-1] if height == 0 else None
         place -= 2
@@ -387,10 +391,6 @@ def _root(code: CodeType, name: str, argument: int) -> tuple[str, object]:
     if name == "LOAD_CONST":
         return CONSTANT, code.co_consts[argument]
     return UNKNOWN, None
-
-
-def _with_attribute(expression: Expression, name: str) -> Expression:
-    return Expression(expression.root, (*expression.attributes, _PROTOCOLS[name]))
 
 
 def _operation(code: CodeType, found: list[tuple[str, int, int]]) -> Expression | None:

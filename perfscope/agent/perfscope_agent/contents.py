@@ -5,6 +5,7 @@ from __future__ import annotations
 from .kinds import Any
 
 _MOST_DIGESTS = 64
+_MOST_MEETINGS = 32
 
 
 class Contents:
@@ -28,3 +29,25 @@ class Contents:
         """For the metadata: different ones, those seen in one look alone, and returns to one."""
         counts = list(self._counts.values())
         return {name: len(counts), name + "_once": counts.count(1), name + "_back": self._returns}
+
+
+class AtMeetings:
+    """What was seen at moments at which other ranks look as well; of many of them every 2^n-th."""
+
+    def __init__(self) -> None:
+        self._digests: dict[int, int] = {}
+        self._every = 1
+
+    def see(self, meeting: int, digest: int) -> None:
+        """Takes note of a look; 0 stands for what is no meeting, and for what could not be read."""
+        if not meeting or not digest or meeting % self._every:
+            return
+        self._digests[meeting] = digest
+        if len(self._digests) > _MOST_MEETINGS:
+            self._every *= 2
+            kept = [one for one in self._digests.items() if not one[0] % self._every]
+            self._digests = dict(kept)
+
+    def told(self) -> list[tuple[int, int]]:
+        """For the metadata: numbers of meetings, and what was seen then."""
+        return list(self._digests.items())

@@ -6,9 +6,9 @@ inside their own objects nobody sees, as the state of a random generator: those 
 
 from __future__ import annotations
 
-from . import own_threads
+from . import operand_arrays, own_threads
 from .kinds import Any
-from .operand_arrays import Array
+from .operand_arrays import Array, getters, tensor_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     _Told = Optional[List[Any]]
     _Readers = Tuple[Callable[..., Any], ...]
     _Seen = Tuple[Array, int]
+
+_FORM = "shape", "strides"
+_DATA_OFFSET = 16
+"""Where an array of NumPy keeps the address of its values: the first field of its own."""
 
 OBJECT = "object"
 """The kind of what is no array itself."""
@@ -56,6 +60,39 @@ def kinds() -> list[tuple[Any, ...]]:
     return [*_HASHED, (type(None), ()), *[(kind, (), True) for kind in closed]]
 
 
+def kinds_of_arrays(
+    has_numpy: bool, has_torch: bool
+) -> tuple[tuple[tuple[Any, ...], ...], dict[type, Any]]:
+    """Types with what tells of their objects, and of each kind of array what makes one of that."""
+    found, made = kinds(), {}
+    if has_numpy:
+        numpy = own_threads.contents("numpy")
+        array, dtype = numpy["ndarray"], numpy["dtype"]
+        made[array] = operand_arrays.of_numpy
+        if operand_arrays.widens(numpy.get("__version__")) and numpy.get("float64"):
+            made[numpy["float64"]] = operand_arrays.of_number
+            found.insert(0, (numpy["float64"], (float.hex,)))
+        (kind_of,) = getters(array, ("dtype",), ())
+        readers = (
+            (kind_of, *getters(dtype, ("str",), ())),
+            *getters(array, _FORM, ()),
+        )
+        found.insert(0, (array, (*readers, _DATA_OFFSET)))
+    if has_torch:
+        form = "dtype", "device", "layout", "requires_grad", "shape"
+        of_torch, of_parameter = operand_arrays.of_torch, operand_arrays.of_parameter
+        tensors = (
+            ("torch", "Tensor", of_torch),
+            ("torch.nn.parameter", "Parameter", of_parameter),
+        )
+        for module, name, make in tensors:
+            kind = own_threads.contents(module)[name]
+            readers = getters(kind, form, ("stride",)) + tensor_place(kind)
+            made[kind] = make
+            found.insert(0, (kind, readers))
+    return tuple(found), made
+
+
 def seen(
     held: list[Any], make: Callable[[type, list[Any]], Array | None], digest: Any
 ) -> _Seen | None:
@@ -89,6 +126,13 @@ def constant_at(path: tuple[object, ...], answer: Any) -> int:
         return 1 if is_builtin else 0
     _, identity, kind, told = answer[:4]
     return 0 if kind is None else _constant(kind, identity, told)
+
+
+def number(path: tuple[object, ...], answer: Any) -> object:
+    """A text of a number, the same in all processes; of anything else whether it is a constant."""
+    if answer and answer[3] and any(answer[2] is kind for kind, _ in _NUMBERS):
+        return repr(answer[3])
+    return int(constant_at(path, answer) != 0)
 
 
 def integer(answer: Any) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _blake2 import blake2b  # `hashlib` would load OpenSSL
 from math import isnan
 
 from . import own_threads
@@ -31,9 +32,33 @@ _PIECE_BYTES = 256
 _WHOLE_BYTES = 16384  # what has no more is read whole
 _ROW_BYTES = 2048
 _MOST_VALUES = 128
-_salt = os.urandom(16)
-_numbers = [hash((_salt, place)) & 0x7FFFFFFFFFFFFFFF for place in range(_PIECES)]
-"""Of where to look, the same throughout the process and in no other one."""
+_DIGEST_BYTES = 6
+
+
+def _key_of_job() -> bytes:
+    """What digests of all ranks of this job have in common, and those of no other one."""
+    try:
+        return bytes.fromhex(os.environ.get("PERFSCOPE_KEY", "")) or os.urandom(16)
+    except ValueError:
+        return os.urandom(16)
+
+
+_key = _key_of_job()
+
+
+def of_parts(parts: tuple[object, ...]) -> int:
+    """A digest of several parts, each of which has one text in all processes; never 0."""
+    return _digest_of(repr(parts).encode())
+
+
+def _digest_of(told: bytes, rest: bytes = b"") -> int:
+    found = blake2b(told, digest_size=_DIGEST_BYTES, key=_key[:64])
+    found.update(rest)
+    return int.from_bytes(found.digest(), "little") or 1
+
+
+_numbers = [of_parts(("piece", place)) for place in range(_PIECES)]
+"""Of where to look, the same in all ranks of a job and in no other one."""
 
 
 class Array:
@@ -48,7 +73,7 @@ class Array:
         self.item_bytes = 1
         self.strides: tuple[int, ...] = ()
         self.has_gradient = False
-        self.value = 0  # of a number, its hash: where it lies is not known
+        self.value = 0  # of a number, its digest: where it lies is not known
 
     def laid_out(self, item_bytes: int, strides: Any) -> Array:
         """With the bytes of a value, and from one to the next; None: one behind the other."""
@@ -152,7 +177,7 @@ def of_numpy(told: list[Any]) -> Array | None:
 def of_number(told: list[Any]) -> Array:
     """A number of NumPy in double precision, by its digits."""
     number = Array(NUMBER, "float64", "native", 0, ()).laid_out(8, None)
-    number.value = hash(told[0]) or 1
+    number.value = of_parts((told[0],))
     return number
 
 
@@ -208,8 +233,8 @@ def read(rec: Recorder, array: Array) -> bytes | None:
 
 
 def digest(array: Array, content: bytes) -> int:
-    """Equal for equal contents; it tells nothing else, and nothing in another process."""
-    return hash((_salt, array.dtype, array.shape, array.strides, content))
+    """Equal for equal contents; it tells nothing else, and nothing outside of this job."""
+    return _digest_of(repr((array.dtype, array.shape, array.strides)).encode(), content)
 
 
 def tells_of_rest(array: Array, content: bytes) -> bool:

@@ -13,10 +13,10 @@ import time
 
 from . import accesses, bytecode, callees, files, held, notes, operand_arrays, own_threads, recorder
 from .carried import Carried
-from .contents import Contents
+from .contents import AtMeetings, Contents
 from .kinds import Any, CodeType
-from .operand_arrays import Array, getters, tensor_place
-from .pace import Budget
+from .operand_arrays import Array
+from .pace import Budget, meetings
 from .places import Places, line_of, line_ranges
 from .secrets.redact import redact_value
 
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 _MOST_FRAMES = 64  # of a stack, to find the program's own
 _MOST_OWN = 3  # of these, innermost first
 _MOST_PATHS, _MOST_SITES, _MOST_TOLD = 12, 400, 64
-_FORM = "shape", "strides"
-_DATA_OFFSET = 16
-"""Where an array of NumPy keeps the address of its values: the first field of its own."""
-
 _ENOUGH, _SELDOM = 20, 8
-"""Looks at one place; then only each so many times that the thread is there are its values read."""
+"""Looks at one place; then its values are only read each so many times that the thread is there.
+
+So they are at each so many meetings, for all ranks at the same ones.
+"""
+
+_LATELY = 0.25  # of what one look costs, by the last one
 
 _HOLDERS = ("_parameters", "_buffers", "_modules")
 
@@ -108,12 +109,13 @@ class _Site:
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
         self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
         self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
-        self.computed = accesses.computed(code)
+        self.computed, self.updated = accesses.computed(code), accesses.updated(code)
         stored = bytecode.stored_local(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.visits = self.looks = self.whole_looks = self.result_looks = 0
         self.first_ns, self.last_ns, self.is_innermost = 0, 0, True
         self.contents, self.results = Contents(), Contents()
+        self.at_meetings = AtMeetings()
         self.operands: dict[str, _Operand] = {}
         self.callers: dict[_Site, int] = {}
         self.lengths: dict[str, int] = {}
@@ -135,6 +137,10 @@ class _Site:
         self.result_looks += bool(digest)
         self.results.see(digest)
 
+    def _is_updated(self, name: str) -> bool:
+        """Whether its function changes an operand, or what holds that, by what that was before."""
+        return name.partition("[")[0] in self.updated
+
     def place(self, places: Places) -> str:
         """Its function, file and line."""
         return recorder.place_text(*places.where(self.code, self.last))
@@ -145,6 +151,7 @@ class _Site:
         callers = sorted(self.callers.items(), key=lambda one: -one[1])
         return {
             "place": self.place(places),
+            "instruction": self.last,
             "lengths": [one for one in list(self.lengths.values()) if one],
             "callers": [[one.place(places), looks] for one, looks in callers[:_MOST_OWN]],
             "is_innermost": self.is_innermost,
@@ -157,9 +164,11 @@ class _Site:
             **self.contents.told("contents"),
             "result_looks": self.result_looks,
             **self.results.told("results"),
+            "at_meetings": self.at_meetings.told(),
             "picked": redact_value(self.picked),
             "adds": self.adds,
             "met": [redact_value(name) for name in self.met],
+            "updated": [redact_value(name) for name in self.operands if self._is_updated(name)],
             "computed": [redact_value(name) for name in self.computed if name in self.operands],
             "operands": [one.told(name) for name, one in operands if one.looks],
         }
@@ -176,14 +185,16 @@ class Looker:
         self._made: dict[type, Any] = {}
         self._loaded = (False, False)
         self._variables = callees.variables_at(rec) if is_known() else None
-        self._budget = Budget()
+        self._budget = Budget(times=2)
+        self._meeting, self._cost_ns = 0, 0.0
         self._subnormal_times: dict[str, float] = {}
         self._carried = Carried(rec)
         self.looks = 0
 
     def look(self) -> None:
         """Looks once, if that is due and a library of arrays is loaded."""
-        if self._variables is None or not self._budget.is_left():
+        self._meeting = meetings.look()
+        if self._variables is None or not self._budget.is_left_for(self._meeting, self._cost_ns):
             return
         begin_ns = time.thread_time_ns()
         try:
@@ -193,7 +204,9 @@ class Looker:
         except Exception as error:
             self._variables = None
             notes.failure("operands are not looked at", error)
-        self._budget.spent_ns += time.thread_time_ns() - begin_ns
+        cost_ns = time.thread_time_ns() - begin_ns
+        self._budget.spent_ns += cost_ns
+        self._cost_ns += _LATELY * (cost_ns - self._cost_ns)
 
     def told(self) -> dict[str, Any]:
         """What was seen, for the metadata: of the places that were seen most."""
@@ -227,7 +240,8 @@ class Looker:
         for number, site in enumerate(sites):
             site.visits += 1
             site.is_innermost = site.is_innermost and number == 0
-        if all(site.looks >= _ENOUGH and site.visits % _SELDOM for site in sites):
+        is_seldom = self._meeting % _SELDOM != 0
+        if all(site.looks >= _ENOUGH and site.visits % _SELDOM and is_seldom for site in sites):
             return
         later = [self._with_results(site.code) for site in sites]
         asked = tuple(
@@ -302,7 +316,7 @@ class Looker:
         return told, facts
 
     def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
-        seen, parts, integers = [], [], {}
+        seen, parts, everywhere, integers = [], [], [], {}
         for name, path, answer in zip(site.names, site.paths, answers):
             arrays = [one for one in held.flat([answer]) if one[1] in read]
             if arrays:
@@ -311,14 +325,18 @@ class Looker:
                 told = ".".join(name.split(".")[: answer[0]]) + ("[0]" if is_item else "")
                 seen.append((told, array, digest, facts))
                 parts.append(0 if is_item else digest)
+                everywhere.append(digest * (array.kind != held.OBJECT))
             else:
                 parts.append(held.constant_at(path, answer))
+                everywhere.append(held.number(path, answer))
                 integers[name] = held.integer(answer)
         if all(array.kind == operand_arrays.NUMBER for _, array, _, _ in seen):
             seen = []  # numbers count where they meet an array
         held.note_lengths(site.lengths, integers, [array for _, array, _, _ in seen])
         is_whole = site.is_whole and bool(seen) and all(parts)
         site.see(seen, hash(tuple(parts)) or 1 if is_whole else 0)
+        if site.is_whole and seen and 0 not in everywhere:
+            site.at_meetings.see(self._meeting, operand_arrays.of_parts(tuple(everywhere)))
 
     def _learn_kinds(self) -> None:
         has_tensors = _has("torch", "Tensor") and _has("torch.nn.parameter", "Parameter")
@@ -326,33 +344,7 @@ class Looker:
         if loaded == self._loaded:
             return
         self._loaded = loaded
-        kinds = held.kinds()
-        if loaded[0]:
-            numpy = own_threads.contents("numpy")
-            array, dtype = numpy["ndarray"], numpy["dtype"]
-            self._made[array] = operand_arrays.of_numpy
-            if operand_arrays.widens(numpy.get("__version__")) and numpy.get("float64"):
-                self._made[numpy["float64"]] = operand_arrays.of_number
-                kinds.insert(0, (numpy["float64"], (float.hex,)))
-            (kind_of,) = getters(array, ("dtype",), ())
-            readers = (
-                (kind_of, *getters(dtype, ("str",), ())),
-                *getters(array, _FORM, ()),
-            )
-            kinds.insert(0, (array, (*readers, _DATA_OFFSET)))
-        if loaded[1]:
-            form = "dtype", "device", "layout", "requires_grad", "shape"
-            of_torch, of_parameter = operand_arrays.of_torch, operand_arrays.of_parameter
-            tensors = (
-                ("torch", "Tensor", of_torch),
-                ("torch.nn.parameter", "Parameter", of_parameter),
-            )
-            for module, name, make in tensors:
-                kind = own_threads.contents(module)[name]
-                readers = getters(kind, form, ("stride",)) + tensor_place(kind)
-                self._made[kind] = make
-                kinds.insert(0, (kind, readers))
-        self._kinds = tuple(kinds)
+        self._kinds, self._made = held.kinds_of_arrays(*loaded)
 
 
 def is_known() -> bool:

@@ -22,6 +22,10 @@ _LONG_RUN_S = 600.0
 _LONG_RUN_HZ = 10.0
 _MOST_MADE_UP = 50
 _LEAST_WAIT, _MOST_WAIT = 0.5, 2.0  # of a period
+_MEETING_BITS = 30
+_MEETING_NS = 1 << _MEETING_BITS
+"""One look that all ranks take at a time, in so long."""
+_LATE_NS = 100000000  # after a meeting, at most, to be taken for one
 _MEAN_WAIT = (_LEAST_WAIT + _MOST_WAIT) / 2
 
 
@@ -80,15 +84,77 @@ class Budget:
     SHARE = 0.0005
     """On an average after that."""
 
-    def __init__(self, at_once_ns: int = AT_ONCE_NS) -> None:
+    def __init__(self, at_once_ns: int = AT_ONCE_NS, times: int = 1) -> None:
         self.spent_ns = 0
-        self._at_once_ns = at_once_ns
+        self._at_once_ns, self._times = at_once_ns, times
         self._begin_ns = time.monotonic_ns() - waits.ns
 
     def is_left(self) -> bool:
         """Whether one more look may be taken now."""
+        return self.spent_ns <= self._at_once_ns + self._later_ns()
+
+    def is_left_for(self, meeting: int, cost_ns: float) -> bool:
+        """Whether a look of that cost may be taken now, which is at a meeting unless that is 0.
+
+        Who can afford fewer of them keeps to such as others do not leave out either. Elsewhere
+        there are looks at the start, and as many later as leave enough for two meetings.
+        """
+        later_ns = self._later_ns()
+        if not meeting:
+            return self.spent_ns <= self._at_once_ns + max(0.0, later_ns - 2 * cost_ns)
+        every = 1
+        while cost_ns > self._times * self.SHARE * _MEETING_NS * every:
+            every *= 2
+        return meeting % every == 0 and self.spent_ns <= 2 * self._at_once_ns + later_ns
+
+    def _later_ns(self) -> float:
         age_ns = time.monotonic_ns() - waits.ns - self._begin_ns
-        return self.spent_ns <= self._at_once_ns + self.SHARE * age_ns
+        return self._times * self.SHARE * age_ns
+
+
+class Meetings:
+    """Moments at which all ranks of a job look, so that what they see can be compared.
+
+    The clock of the day tells them, and their numbers where in its second each of them is: ranks
+    need not say a word to each other, and no period of the program's is met at one line.
+    """
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def following_ns(self, after_ns: int) -> int:
+        """The first one after a moment, both by the monotonic clock."""
+        ahead_ns = time.time_ns() - time.monotonic_ns()
+        day_ns = after_ns + ahead_ns
+        number = day_ns >> _MEETING_BITS
+        if _met_at_ns(number) <= day_ns:
+            number += 1
+        return _met_at_ns(number) - ahead_ns
+
+    def is_now(self) -> bool:
+        """Whether one is now at which nobody has looked yet."""
+        return self._now() != 0
+
+    def look(self) -> int:
+        """The number of the one that is now, once; 0 where there is none."""
+        number = self._now()
+        self._last = number or self._last
+        return number
+
+    def _now(self) -> int:
+        day_ns = time.time_ns()
+        number = day_ns >> _MEETING_BITS
+        if _met_at_ns(number) > day_ns:
+            number -= 1
+        is_late = day_ns - _met_at_ns(number) > _LATE_NS
+        return 0 if is_late or number == self._last else number
+
+
+def _met_at_ns(number: int) -> int:
+    return (number << _MEETING_BITS) + int(_random(number) * _MEETING_NS)
+
+
+meetings = Meetings()
 
 
 class Pace:

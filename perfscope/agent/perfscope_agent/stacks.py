@@ -20,7 +20,7 @@ from . import (
     recorder,
 )
 from . import notes as agent_notes
-from .pace import Pace, requested_hz, waits
+from .pace import Pace, meetings, requested_hz, waits
 from .places import OWN, Places, is_loading
 
 TYPE_CHECKING = False
@@ -143,7 +143,7 @@ class Sampler:
                 if rec is not None and (seen or notes):
                     count = self._sample(rec, notes, (due_ns, dues_ns[seen]))
                     self._count(count, notes, now_ns / 1e9)
-                    if seen and now_ns / 1e9 - others_s >= _OTHERS_S:
+                    if seen and (now_ns / 1e9 - others_s >= _OTHERS_S or meetings.is_now()):
                         others_s = now_ns / 1e9
                         self.look_at_others(rec)
                         self._is_paid()
@@ -158,8 +158,13 @@ class Sampler:
             found.append(due_ns)
         is_alone = len(watched) == 1 and not awaited.is_near()
         count = self._pace.together() if is_alone and not found else 1
-        for following in range(count + 1 - len(found)):
-            due_ns = self._pace.next_due_ns(due_ns, looked_ns, following)
+        meeting_ns = meetings.following_ns(max(due_ns, looked_ns))
+        first = len(found)
+        while len(found) <= count:
+            before_ns = due_ns
+            due_ns = self._pace.next_due_ns(due_ns, looked_ns, len(found) - first)
+            if before_ns < meeting_ns <= due_ns:
+                due_ns, count = meeting_ns, len(found) + 1
             found.append(due_ns)
         return found
 

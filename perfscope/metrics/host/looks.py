@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from perfscope.judging import FEWEST_SAMPLES, MAIN
-from perfscope.trace.model import Frame, Function, Rank
-from perfscope.trace.operands import Operand, WorkedOn, worked_on
+from perfscope.trace.model import Frame, Function
+from perfscope.trace.operands import Operand, WorkedOn
 
 FEWEST_LOOKS = FEWEST_SAMPLES
 
@@ -15,13 +15,14 @@ _Kind = tuple[str, bool, str]
 """Type, order of bytes and layout."""
 
 
-def looks_of(ranks: Sequence[Rank]) -> tuple[tuple[WorkedOn, ...], ...]:
+def looks_of(own: Mapping[int, Sequence[WorkedOn]]) -> tuple[tuple[WorkedOn, ...], ...]:
     """What each rank's lines were seen to work on, in the order of the ranks.
 
     Looks are rare, and which rank one falls on is chance. So of a line that a rank itself looked at
     too seldom, the looks of all ranks tell, as far as its own do not contradict them.
+
+    `own` is what each rank itself saw, by its number.
     """
-    own = {rank.number: worked_on(rank.metadata) for rank in ranks}
     kinds = _kinds(own.values())
     lines: defaultdict[Frame, _Line] = defaultdict(lambda: _Line(kinds))
     for number, sites in own.items():

@@ -14,7 +14,14 @@ HOT = ("whiten", FILE, 20)
 OTHER = ("update", FILE, 30)
 LIBRARY = ("inv", "/usr/lib/python3.11/site-packages/numpy/linalg/_linalg.py", 1)
 NO_VERSIONS: Mapping[str, str] = {}
-IDS = ("repeated_work", "slow_operands", "padded_input", "single_samples", "widened_operands")
+IDS = (
+    "repeated_work",
+    "replicated_work",
+    "slow_operands",
+    "padded_input",
+    "single_samples",
+    "widened_operands",
+)
 
 
 def operand(**changes: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from perfscope.metrics import results
 from perfscope.metrics.host import looks
 from perfscope.trace.operands import WorkedOn, worked_on
 from tests.findings.operands.operand_runs import FILE, HOT, MAIN, OTHER, STEPS, faults, site
@@ -98,7 +99,8 @@ def test_what_ranks_tell_together_is_there_once_for_all_of_them() -> None:
     builder = TraceBuilder(number, end_s=1.0)
     for rank in range(number):
         builder.rank(rank).set(metadata={"operands": {"sites": one_look}})
-    told = looks.looks_of(builder.build().ranks)
+    ranks = builder.build().ranks
+    told = looks.looks_of({rank.number: worked_on(rank.metadata) for rank in ranks})
     assert [len(own) for own in told] == [lines] * number
     together = {id(one): one for own in told for one in own}
     assert len(together) == lines
@@ -113,6 +115,6 @@ def test_what_lines_work_on_is_read_once_of_each_rank(monkeypatch: pytest.Monkey
         read.append(1)
         return worked_on(metadata)
 
-    monkeypatch.setattr(looks, "worked_on", counted)
+    monkeypatch.setattr(results, "worked_on", counted)
     assert faults(seen(8, ACROSS))
     assert len(read) == 2  # ranks

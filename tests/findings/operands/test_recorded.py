@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import environments
 from tests.support.recording import record_and_analyze
 
 PROGRAM = """
@@ -48,3 +49,41 @@ def test_an_inverse_that_is_computed_in_each_step(tmp_path: Path, kind: str) -> 
     assert finding["where"][0]["function"] == "whiten"
     assert "`matrix`" in finding["title"]
     assert finding["gain_basis"] == "upper_bound"
+
+
+SHARED = """
+import sys, time
+import numpy as np
+from mpi4py import MPI
+from perfscope_agent import pace
+pace._SHARE = pace.Budget.SHARE = 0.5
+rank = MPI.COMM_WORLD.rank if sys.argv[1] == "own" else 0
+window = np.hanning(512)
+
+def features(frames, window):
+    return np.abs(np.fft.rfft(frames * window))
+
+end = MPI.COMM_WORLD.bcast(time.time()) + 8
+while time.time() < end:
+    second = int(end - time.time())
+    frames = np.random.default_rng([second, rank]).random((300, 512))
+    while int(end - time.time()) == second:
+        features(frames, window)
+    MPI.COMM_WORLD.barrier()
+"""
+
+
+@pytest.mark.parametrize("kind", ["same", "own"])
+def test_features_that_both_ranks_compute(tmp_path: Path, kind: str) -> None:
+    """Each second of other frames, the same on both ranks or those of one alone."""
+    script = tmp_path / "features.py"
+    script.write_text(SHARED, encoding="utf-8")
+    mpi = environments.mpi("mpich")
+    variables = {**mpi.variables, "OPENBLAS_NUM_THREADS": "1"}
+    words = mpi.python_command(2, script, kind)
+    _, document = record_and_analyze(words, place=tmp_path, variables=variables)
+    (finding,) = [one for one in document["findings"] if one["id"] == "replicated_work"]
+    assert finding["status"] == ("fail" if kind == "same" else "pass")
+    if kind == "same":
+        assert finding["where"][0]["function"] == "features"
+        assert "`frames`" in finding["actions"][0]

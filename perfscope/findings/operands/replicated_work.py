@@ -1,0 +1,155 @@
+"""Functions whose work several ranks do, each of them all of it."""
+
+from collections.abc import Sequence
+
+from perfscope import places
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks, shape_of
+from perfscope.metrics.host.replicated import Replicated, compared, replicated
+from perfscope.metrics.results import Results
+from perfscope.schema.enums import Confidence
+from perfscope.units import format_seconds, listed
+
+
+def _applies(results: Results) -> bool:
+    return len(results.trace.ranks) > 1 and has_operands(results)
+
+
+def judge(run: Facts) -> Outcome:
+    """Whether functions in which ranks work on the same take enough of the run to act on."""
+    results = run.results
+    found = replicated(results)
+    if not found and not any(compared(results)):
+        return not_measured("No two ranks were looked at in the same line at the same moment.")
+    if not found:
+        return passed(
+            "At no function were several ranks seen to work on the same contents at the same time."
+        )
+    saved = [sum(own) for own in zip(*(one.saved_s for one in found), strict=True)]
+    gain = saved_of_ranks(results, saved)
+    status = thresholds.deserved(gain)
+    if not status.is_fault:
+        return passed(
+            "Work that ranks do several times takes little: done once, it would save "
+            f"{format_seconds(gain.seconds)} at most."
+        )
+    return Finding(
+        status=status,
+        title=f"{_whom(results)} {_do(found)} in {listed([*map(_called, found[:2])])}",
+        summary=_summary(run, found, gain.seconds),
+        gain=gain,
+        confidence=Confidence.MEDIUM,
+        ranks=tuple(
+            rank.number
+            for rank, seconds in zip(results.trace.ranks, saved, strict=True)
+            if seconds > 0
+        ),
+        where=tuple(one.place for one in found),
+        evidence=_evidence(found),
+        actions=_actions(found),
+        overlaps=("repeated_work",),
+    )
+
+
+def _whom(results: Results) -> str:
+    return "Both ranks" if len(results.trace.ranks) == 2 else "Ranks"
+
+
+def _trains(found: Sequence[Replicated]) -> bool:
+    """Whether it is training by a framework that ranks do on the same data."""
+    return any(one.has_gradient for it in found for one in it.operands)
+
+
+def _do(found: Sequence[Replicated]) -> str:
+    return "train on the same data" if _trains(found) else "compute the same"
+
+
+def _called(found: Replicated) -> str:
+    return wording.called(found.place)
+
+
+def _names(found: Replicated) -> str:
+    return listed([f"`{one.name}`" for one in found.operands[:3]])
+
+
+def _summary(run: Facts, found: Sequence[Replicated], seconds: float) -> str:
+    saving = wording.saving(run.results, seconds, is_bound=True)
+    worst = found[0]
+    seen = (
+        f"At {worst.alike} of {worst.meetings} moments at which several ranks were looked at in "
+        f"the same line of {_called(worst)}, or calling it, {_names(worst)} had the same contents "
+        f"on {worst.copies:.2g} of them (of a large array, in a sample), and others at other "
+        "moments"
+    )
+    if _trains(found):
+        return (
+            f"{seen}: each rank goes through all the data. With a part for each, as many epochs "
+            f"would save {saving} in these lines alone."
+        )
+    return (
+        f"{seen}: each rank does the work of all. Divided among them, it would save {saving}, "
+        "less what it takes to exchange the results where every rank needs all of them."
+    )
+
+
+def _evidence(found: Sequence[Replicated]) -> tuple[Evidence, ...]:
+    rows = [
+        Evidence(
+            "Moments at which several ranks were seen in the same line",
+            sum(one.meetings for one in found),
+        ),
+        Evidence(
+            "Of these, with the same contents; not where one rank is ahead of the others",
+            sum(one.alike for one in found),
+        ),
+    ]
+    for one in (it for function in found for it in function.instructions[:3]):
+        line = one.site.frame.line
+        rows += [Evidence(f"`{it.name}` in line {line}", shape_of(it)) for it in one.site.operands]
+    return tuple(dict.fromkeys(rows))
+
+
+def _actions(found: Sequence[Replicated]) -> tuple[str, ...]:
+    place, caller = found[0].place, found[0].caller
+    at = places.place(place.function, place.file, place.line)
+    if caller is not None:
+        at += f", called in {places.place(caller.function, caller.file, caller.line)}"
+    divide = (
+        f"In {at}: let each rank compute its own part of {_names(found[0])} alone, selected before "
+        "the work and not after it; where all ranks need all results, put them together with one "
+        "Allgather."
+    )
+    differ = (
+        "give each rank a part of the data of its own: a sampler that knows the rank "
+        "(PyTorch: `DataLoader(..., sampler=DistributedSampler(dataset))`), or another random seed "
+        "on each rank where data are drawn or generated."
+    )
+    if _trains(found):
+        return (f"In the input of {at}: {differ}",)
+    return divide, f"If ranks are meant to work on different data, {differ}"
+
+
+DIAGNOSIS = Diagnosis(
+    id="replicated_work",
+    title="Ranks compute the same",
+    description=(
+        "All ranks look at what the current instruction of the program takes at the same moments, "
+        "about once a second. Where the contents are the same on several ranks, and others at "
+        "other moments, each rank does all of the work. A function that changes what it got from "
+        "outside by what that was before, as an optimizer does, keeps a state that every rank "
+        "needs, and does not count."
+    ),
+    judge=judge,
+    applies=_applies,
+    passed="No function was seen whose work several ranks do, each of them all of it",
+    evidence="moments at which ranks were seen in one line, how often with the same, and of what",
+    gain_from=(
+        "upper bound: the time in these lines on the rank that spends most in them, but for the "
+        "part that a rank would do of it; without the exchange of results"
+    ),
+    rank=281,
+    of_work=True,
+)

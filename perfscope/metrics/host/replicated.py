@@ -1,0 +1,202 @@
+"""Functions in which several ranks work on the same data at the same time."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import comb, sqrt
+
+from perfscope.judging import ALONE, FEWEST_SAMPLES, SURE
+from perfscope.metrics.host.hot_lines import NOT_COMPUTING
+from perfscope.metrics.results import Results
+from perfscope.structures import dataclass
+from perfscope.trace.model import Frame, Function
+from perfscope.trace.operands import Operand, WorkedOn
+from perfscope.units import NS
+
+_Digests = Mapping[int, Sequence[int]]
+"""By the number of a meeting what ranks that were at one instruction worked on then."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction, by what several ranks saw of it at the same moments."""
+
+    site: WorkedOn
+    meetings: int  # at which several ranks were there
+    alike: int  # of these, such at which some of them worked on the same
+    contents: int  # different ones in these
+    copies: float  # on how many ranks the same was, on average over these
+    by_chance: float  # at how many meetings it would be so if ranks took any of what was ever seen
+
+    @property
+    def is_of_arrays(self) -> bool:
+        """Whether it works on more than single values, which ranks may have added up together."""
+        return any(one.elements > 1 for one in self.site.operands)
+
+
+@dataclass(frozen=True)
+class Replicated:
+    """A function whose work several ranks do, each of them all of it."""
+
+    place: Frame
+    caller: Frame | None  # the program's own, most often
+    instructions: Sequence[Instruction]  # alike, of its own or those that call it, most often first
+    seconds: Sequence[float]  # that each rank is in these lines of it, in the order of the ranks
+    meetings: int
+    alike: int
+    copies: float
+
+    @property
+    def saved_s(self) -> Sequence[float]:
+        """What each rank saves at most that does its part alone."""
+        return [seconds * (1.0 - 1.0 / self.copies) for seconds in self.seconds]
+
+    @property
+    def operands(self) -> Sequence[Operand]:
+        """What its instructions work on that is not always the same, each name once."""
+        own = [one for it in self.instructions for one in it.site.operands]
+        found = {one.name: one for one in own if one.contents > 1} or {one.name: one for one in own}
+        return tuple(found.values())
+
+
+def replicated(results: Results) -> tuple[Replicated, ...]:
+    """Those of a run, the one that takes most time first.
+
+    Ranks look at the same moments, so that those that do the same at the same time see the same.
+    Where one is ahead of the others by part of a step they do not: how often the same was seen
+    tells for how sure it is, and not for how much of the work. What never changes is no sign of it,
+    nor is what is one of few things, by chance. A function that changes what it got from outside,
+    as the step of an optimizer does, keeps a state that all ranks need: to send it costs as much.
+    """
+    functions: defaultdict[Function, _Seen] = defaultdict(_Seen)
+    calling: defaultdict[Frame, list[Instruction]] = defaultdict(list)
+    for one in compared(results):
+        if one.site.is_innermost:
+            functions[one.site.frame.key].own.append(one)
+        else:
+            calling[one.site.frame].append(one)
+    callers = _callers(results.own_looks)
+    for function, frames in callers.items():
+        functions[function].outer += [one for at in frames for one in calling[at]]
+    found = [(function, seen) for function, seen in functions.items() if seen.is_replicated()]
+    alike = {id(one): one for _, seen in found for one in seen.alike}.values()
+    is_sure = sum(one.contents for one in alike) >= FEWEST_SAMPLES
+    if not is_sure or not any(one.is_of_arrays for one in alike):
+        return ()
+    told = [_of_function(results, one, seen, callers.get(one, ())) for one, seen in found]
+    return tuple(sorted(told, key=lambda one: -max(one.seconds, default=0.0)))
+
+
+def _callers(looks: Iterable[Sequence[WorkedOn]]) -> Mapping[Function, Sequence[Frame]]:
+    """The lines that functions were seen to be called at, of those that call no others."""
+    found: defaultdict[Function, Counter[Frame]] = defaultdict(Counter)
+    for site in (one for own in looks for one in own if one.is_innermost):
+        found[site.frame.key].update(dict(site.callers))
+    return {
+        function: [frame for frame, _ in callers.most_common()]
+        for function, callers in found.items()
+    }
+
+
+class _Seen:
+    """The instructions of a function, and those that call it with all that it takes known."""
+
+    def __init__(self) -> None:
+        self.own: list[Instruction] = []
+        self.outer: list[Instruction] = []
+
+    @property
+    def alike(self) -> Sequence[Instruction]:
+        """Those at which ranks were seen to work on the same, most often first; its own first."""
+        own, outer = ([one for one in them if one.alike] for them in (self.own, self.outer))
+        return [one for them in (own, outer) for one in sorted(them, key=lambda one: -one.alike)]
+
+    def is_replicated(self) -> bool:
+        """Whether ranks did the same in it too often for chance, and for an exception.
+
+        Where it was called with the same, and then never did the same, it knows its part.
+        """
+        every = [*self.own, *self.outer]
+        meetings, alike = sum(one.meetings for one in every), sum(one.alike for one in every)
+        by_chance = sum(one.by_chance for one in every)
+        most_by_chance = by_chance + SURE * sqrt(by_chance)
+        if alike <= max((1.0 - ALONE) * meetings, most_by_chance):
+            return False
+        differs = sum(one.meetings for one in self.own) >= FEWEST_SAMPLES
+        return not (differs and not any(one.alike for one in self.own)) and not _is_update(self.own)
+
+    def is_whole(self) -> bool:
+        """Whether all of its lines do the same: it was called with that, or several lines did."""
+        if any(one.alike for one in self.outer):
+            return True
+        lines = {one.site.frame for one in self.own if one.alike}
+        return len(lines) > 1 and all(one.alike for one in self.own)
+
+
+def _of_function(
+    results: Results, function: Function, seen: _Seen, callers: Sequence[Frame]
+) -> Replicated:
+    alike = seen.alike
+    count = sum(one.alike for one in alike)
+    lines = None if seen.is_whole() else {one.site.frame for one in alike}
+    by_rank, by_line = Counter[int](), Counter[Frame]()
+    for row in results.activities.rows:
+        where = row.where
+        if where is None or where.key != function or row.activity in NOT_COMPUTING:
+            continue
+        if lines is None or where in lines:
+            by_rank[row.rank] += row.ns
+            by_line[where] += row.ns
+    own = [one.site.frame for one in alike if one.site.is_innermost]
+    longest = [frame for frame, _ in by_line.most_common(1)]
+    return Replicated(
+        place=[*own, *longest, Frame(*function, 0)][0],
+        caller=next(iter(callers), None),
+        instructions=alike,
+        seconds=[by_rank[rank.number] * NS for rank in results.trace.ranks],
+        meetings=sum(one.meetings for one in (*seen.own, *seen.outer)),
+        alike=count,
+        copies=sum(one.copies * one.alike for one in alike) / count,
+    )
+
+
+def compared(results: Results) -> Iterable[Instruction]:
+    """The instructions at which several ranks were looked at at the same moment."""
+    seen: defaultdict[tuple[object, ...], list[WorkedOn]] = defaultdict(list)
+    for site in (one for own in results.own_looks for one in own if one.at_meetings):
+        seen[site.frame, site.instruction].append(site)
+    for sites in seen.values():
+        digests: defaultdict[int, list[int]] = defaultdict(list)
+        for site in sites:
+            for number, digest in site.at_meetings:
+                digests[number].append(digest)
+        together = {number: own for number, own in digests.items() if len(own) > 1}
+        if together:
+            is_innermost = all(site.is_innermost for site in sites)
+            most = max(sites, key=lambda one: one.looks)
+            yield _instruction(replace(most, is_innermost=is_innermost), digests, together)
+
+
+def _instruction(site: WorkedOn, digests: _Digests, together: _Digests) -> Instruction:
+    alike = [own for own in together.values() if len(set(own)) < len(own)]
+    copies = sum(len(own) / len(set(own)) for own in alike)
+    return Instruction(
+        site=site,
+        meetings=len(together),
+        alike=len(alike),
+        contents=len({digest for own in alike for digest in own}),
+        copies=copies / len(alike) if alike else 1.0,
+        by_chance=len(together) * _equal_share(digests),
+    )
+
+
+def _equal_share(digests: _Digests) -> float:
+    """Of pairs of looks at different meetings, those that saw the same."""
+    at_meetings = Counter(digest for own in digests.values() for digest in set(own))
+    pairs = comb(len(digests), 2)
+    return sum(comb(count, 2) for count in at_meetings.values()) / pairs if pairs else 0.0
+
+
+def _is_update(own: Sequence[Instruction]) -> bool:
+    """Whether a function changes an array by what that was before, and has not made that."""
+    return any(one.name in it.site.updated for it in own for one in it.site.operands)

@@ -1,0 +1,124 @@
+"""Work that several ranks do, each of them all of it: what ranks saw at the same moments."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from perfscope.schema.enums import Status
+from tests.findings.operands.operand_runs import MAIN, STEPS, faults, judged, operand, site
+
+MEETINGS = 20
+
+
+def seen(of: Callable[[int], int], **changes: Any) -> dict[str, Any]:
+    """The hot line by what a rank saw at each meeting; contents that differ from look to look."""
+    rows = [[number, of(number)] for number in range(1, MEETINGS + 1)]
+    usual = {"contents": 10, "contents_once": 10, "at_meetings": rows}
+    own = changes.pop("operands", [operand(name="frames", contents=10)])
+    return site(*own, **{**usual, **changes})
+
+
+def same(number: int) -> int:
+    """What both ranks saw, another at each meeting."""
+    return 1000 + number
+
+
+def ahead(number: int) -> int:
+    """What a rank saw that is a step ahead of the other one at three of four meetings."""
+    return same(number) if number % 4 == 0 else 2000 + number
+
+
+def own(number: int) -> int:
+    """What one rank alone saw."""
+    return 3000 + number
+
+
+@pytest.mark.parametrize("other", [same, ahead])
+def test_work_that_both_ranks_do_would_take_half_of_the_time(other: Callable[[int], int]) -> None:
+    """They need not be at the same step at all meetings: none of these contents is one by chance.
+
+    Each rank spends 4 s of 8 s there, and would spend 2 s.
+    """
+    (finding,) = faults(seen(same), others=[seen(other)]).values()
+    assert finding.id == "replicated_work"
+    assert finding.status is Status.FAIL
+    assert finding.gain is not None
+    assert finding.gain.is_bound
+    assert finding.gain_s == pytest.approx(0.05 * STEPS, rel=0.05)
+    assert finding.ranks == (0, 1)
+    assert [(one.function, one.line) for one in finding.where] == [("whiten", 20)]
+    assert "`frames`" in finding.actions[0]
+
+
+def test_ranks_that_learn_from_the_same_batches() -> None:
+    batch = [operand(name="x", kind="tensor", dtype="float32", contents=10, requires_grad=True)]
+    (finding,) = faults(seen(same, operands=batch), others=[seen(same, operands=batch)]).values()
+    assert finding.title.startswith("Both ranks train on the same data")
+    assert "DistributedSampler" in finding.actions[0]
+
+
+SCALAR = [operand(name="loss", shape=[1], elements=[1, 1], contents=10)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (seen(own), seen(same)),
+        (seen(lambda _: 7), seen(lambda _: 7)),
+        (seen(lambda number: number % 3 + 1), seen(lambda number: number * 5 % 7 % 3 + 1)),
+        (seen(lambda n: same(n) if n < 3 else own(n)), seen(same)),
+        (seen(lambda n: same(n) if n > MEETINGS - 3 else own(n)), seen(same)),
+        (seen(same, updated=["frames"]), seen(same, updated=["frames"])),
+        (seen(same, operands=SCALAR), seen(same, operands=SCALAR)),
+        (seen(same, is_innermost=False), seen(same, is_innermost=False)),
+    ],
+    ids=[
+        *("others", "never another", "one of three by chance", "twice", "seldom"),
+        *("a state that is kept", "numbers that were added up", "calls more"),
+    ],
+)
+def test_what_is_no_work_of_all_on_each(one: dict[str, Any], other: dict[str, Any]) -> None:
+    finding = judged(one, others=[other])["replicated_work"]
+    assert finding.status is Status.PASS
+
+
+def test_what_changes_too_seldom_is_no_sign() -> None:
+    """Two contents that both ranks had at a time, for half of the run each: they may be tables."""
+    halves = seen(lambda number: 1 + (number > MEETINGS // 2))
+    assert judged(halves, others=[halves])["replicated_work"].status is Status.PASS
+
+
+@pytest.mark.parametrize("rows", [7, [[1]], [["a", 2]], [[0, 5]], [[1, None]], {"a": 1}])
+def test_odd_meetings_tell_nothing(rows: object) -> None:
+    one = seen(same, at_meetings=rows)
+    assert judged(one, others=[one])["replicated_work"].status is Status.NOT_MEASURED
+
+
+def test_where_one_rank_alone_looked_nothing_is_said() -> None:
+    other = site(operand(name="frames", contents=10), contents=10)
+    assert judged(seen(same), others=[other])["replicated_work"].status is Status.NOT_MEASURED
+
+
+CALL = {"place": "\x1f".join(map(str, MAIN)), "instruction": 40, "is_innermost": False}
+CALLED = [["\x1f".join(map(str, MAIN)), 10]]
+
+
+def test_a_function_that_is_called_with_the_same_does_the_same() -> None:
+    """Its own instructions were seldom met by both ranks at a time, its call often."""
+    hot = seen(same, at_meetings=[[3, same(3)]], callers=CALLED)
+    (finding,) = faults(hot, seen(same, **CALL), others=[hot, seen(same, **CALL)]).values()
+    assert finding.gain_s == pytest.approx(0.05 * STEPS, rel=0.05)
+    assert [(one.function, one.line) for one in finding.where] == [("whiten", 20)]
+    assert f"called in {MAIN[0]}() (train.py:{MAIN[2]})" in finding.actions[0]
+
+
+def test_a_function_that_takes_its_part_of_what_it_is_called_with() -> None:
+    one, other = (seen(part, callers=CALLED) for part in (same, own))
+    call = seen(same, **CALL)
+    assert judged(one, call, others=[other, call])["replicated_work"].status is Status.PASS
+
+
+def test_instructions_of_one_line_are_not_compared_with_each_other() -> None:
+    first, second = (seen(same, instruction=place) for place in (10, 20))
+    assert judged(first, others=[second])["replicated_work"].status is Status.NOT_MEASURED
