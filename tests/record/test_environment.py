@@ -16,7 +16,14 @@ from perfscope.record.launcher import Flavor, Launcher, LauncherKind
 DIRECT = Launcher(LauncherKind.DIRECT)
 OPEN_MPI = Launcher(LauncherKind.MPIRUN, flavor=Flavor.OPEN_MPI)
 LIST = "OMPI_MCA_mca_base_env_list"
-OURS = "LD_PRELOAD;PYTHONPATH;PERFSCOPE_DIR;PERFSCOPE_RECORDER;PERFSCOPE_MAX_BYTES"
+OURS = "LD_PRELOAD;PYTHONPATH;PERFSCOPE_DIR;PERFSCOPE_RECORDER;PERFSCOPE_KEY;PERFSCOPE_MAX_BYTES"
+KEY = "c0ffee" * 5
+
+
+@pytest.fixture(autouse=True)
+def known_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of digests, which is another one in each job."""
+    monkeypatch.setattr("secrets.token_hex", lambda _: KEY)
 
 
 def recorded(
@@ -37,6 +44,7 @@ def test_ours_come_first_and_the_users_stay() -> None:
         "LD_PRELOAD": "/opt/libperfscope_recorder.so:libjemalloc.so libx.so",
         "PERFSCOPE_DIR": "/runs/trace",
         "PERFSCOPE_GPU_HZ": "2",
+        "PERFSCOPE_KEY": KEY,
         "PERFSCOPE_MAX_BYTES": "1048576",
         "PERFSCOPE_RECORDER": "/opt/libperfscope_recorder.so",
         "PERFSCOPE_SAMPLE_HZ": "5",

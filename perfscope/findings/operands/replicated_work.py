@@ -150,6 +150,6 @@ DIAGNOSIS = Diagnosis(
         "upper bound: the time in these lines on the rank that spends most in them, but for the "
         "part that a rank would do of it; without the exchange of results"
     ),
-    rank=281,
+    rank=289,
     of_work=True,
 )

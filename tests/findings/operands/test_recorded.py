@@ -52,9 +52,10 @@ def test_an_inverse_that_is_computed_in_each_step(tmp_path: Path, kind: str) -> 
 
 
 SHARED = """
-import sys, time
+import os, sys, time
 import numpy as np
 from mpi4py import MPI
+print(os.environ["PERFSCOPE_KEY"])
 from perfscope_agent import pace
 pace._SHARE = pace.Budget.SHARE = 0.5
 rank = MPI.COMM_WORLD.rank if sys.argv[1] == "own" else 0
@@ -81,7 +82,10 @@ def test_features_that_both_ranks_compute(tmp_path: Path, kind: str) -> None:
     mpi = environments.mpi("mpich")
     variables = {**mpi.variables, "OPENBLAS_NUM_THREADS": "1"}
     words = mpi.python_command(2, script, kind)
-    _, document = record_and_analyze(words, place=tmp_path, variables=variables)
+    done, document = record_and_analyze(words, place=tmp_path, variables=variables)
+    key = done.stdout.split()[0].encode()
+    files = [one for one in done.directory.rglob("*") if one.is_file()]
+    assert not any(key in one.read_bytes() for one in files)
     (finding,) = [one for one in document["findings"] if one["id"] == "replicated_work"]
     assert finding["status"] == ("fail" if kind == "same" else "pass")
     if kind == "same":
