@@ -52,7 +52,8 @@ class Exchanges:
         wait_of[started[known]] = finished[known]
         explained = _explained(pool, send_of, messages.receive_of(pool))
         blind = known.copy()
-        blind[known] = (pool.is_of(OperationClass.IRECV) & (send_of < 0))[started[known]]
+        is_lost = (send_of < 0) & (pool.peer_number != PEER_PROC_NULL)
+        blind[known] = (pool.is_of(OperationClass.IRECV) & is_lost)[started[known]]
         blind |= (finished >= 0) & (started < 0)
         explained[finished[blind]] = False
         has_completion = np.zeros(len(pool), np.bool_)

@@ -300,6 +300,24 @@ def test_nobody_is_a_partner_that_is_known() -> None:
     assert compute(builder.build()).communication.unmatched == {}
 
 
+def test_a_wait_for_messages_of_which_some_are_for_nobody() -> None:
+    """As at the edge of a grid: what is for nobody is over at once, the others are as ever."""
+    builder = TraceBuilder(2, end_s=20.0)
+    edge = builder.rank(0)
+    edge.op("MPI_Isend", 1.0, 1.1, peer=1, tag=1, sent=8, request=1)
+    edge.op("MPI_Irecv", 1.1, 1.2, peer=PEER_PROC_NULL, tag=1, request=2)
+    edge.op("MPI_Waitall", 1.2, 1.3, request=2)
+    edge.completion("MPI_Isend", 1.3, 1).completion("MPI_Irecv", 1.3, 2, peer=PEER_PROC_NULL)
+    other = builder.rank(1)
+    other.op("MPI_Irecv", 0.1, 0.2, peer=0, tag=1, request=1)
+    other.op("MPI_Isend", 0.2, 0.3, peer=PEER_PROC_NULL, tag=1, request=2)
+    other.op("MPI_Waitall", 0.5, 1.3, request=2)
+    other.completion("MPI_Irecv", 1.3, 1, peer=0, tag=1).completion("MPI_Isend", 1.3, 2)
+    waits = waits_of(builder)
+    assert waits[0, "MPI_Waitall"] == [0.0]
+    assert waits[1, "MPI_Waitall"] == [0.5]
+
+
 @pytest.mark.parametrize("peer", [PEER_UNKNOWN, 1])
 def test_messages_of_unknown_and_of_unrecorded_ranks_are_counted(peer: int) -> None:
     """Of rank 1 there is no recording."""

@@ -12,6 +12,7 @@ from perfscope.replay.extract import extract
 from perfscope.replay.model import Edit
 from perfscope.replay.program import Program, segment_lengths
 from perfscope.replay.segments import SegmentReplay
+from perfscope.trace.model import PEER_PROC_NULL
 from tests.replay.message_programs import Spec, edited, programs, simulate, to_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -119,3 +120,26 @@ def test_messages_without_partner_are_counted() -> None:
     builder.rank(1).op("MPI_Recv", 4.0, 5.0, peer=0, tag=1)
     replay = SegmentReplay(compute(builder.build(), Options()))
     assert replay.reason == "1 message call without a partner, the first of MPI_Recv on rank 1"
+
+
+@pytest.mark.parametrize("start", ["MPI_I{}", "MPI_Start_{}"])
+def test_a_run_is_replayed_in_which_ranks_at_the_edge_exchange_with_nobody(start: str) -> None:
+    """Rank 0 sends what it has worked 1 s for, five times; rank 1 works 0.2 s and waits for it."""
+    send, receive = start.format("send"), start.format("recv")
+    builder = TraceBuilder(2, end_s=8.0)
+    first, last = (builder.rank(number).init(1.0).finalize(6.5) for number in range(2))
+    for step in range(5):
+        begin, end, odd, even = 1.0 + step, 2.0 + step, 2 * step + 1, 2 * step + 2
+        first.op(send, end, end, peer=1, tag=1, sent=8, request=odd)
+        first.op(receive, end, end, peer=PEER_PROC_NULL, request=even)
+        first.op("MPI_Waitall", end, end, request=2)
+        first.completion(send, end, odd).completion(receive, end, even, peer=PEER_PROC_NULL)
+        last.op(send, begin, begin, peer=PEER_PROC_NULL, tag=1, request=odd)
+        last.op(receive, begin, begin, peer=0, tag=1, request=even)
+        last.op("MPI_Waitall", begin + 0.2, end, request=2)
+        last.completion(send, end, odd).completion(receive, end, even, peer=0, tag=1)
+    replay = SegmentReplay(compute(builder.build(), Options()))
+    assert replay.reason == ""
+    prediction = replay.predict([Edit(None, (0,), factor=0.5)])
+    assert prediction is not None
+    assert prediction.gain_s == pytest.approx(2.5)

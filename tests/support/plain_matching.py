@@ -231,7 +231,8 @@ class PlainMatching:
             call = self.calls[row]
             started[end] += 1
             small = call.sent <= EAGER_BYTES and not call.traits & T.SYNCHRONOUS
-            told[end] += bool(call.traits & T.ISEND and small)
+            is_for_nobody = call.traits & (T.ISEND | T.IRECV) and call.peer == PEER_PROC_NULL
+            told[end] += bool(is_for_nobody or (call.traits & T.ISEND and small))
         for end, count in told.items():
             is_wait = self.calls[end].traits & T.WAIT
             self.known[end] |= bool(is_wait and count >= started[end])

@@ -234,7 +234,7 @@ private:
             }
     }
 
-    // Waits are known in which nothing completes but sends of which it is known when they can.
+    // Waits are known in which nothing completes but sends of which it is known when they can, and what is for nobody.
     void sends_completed(std::vector<int32_t> &told)
     {
         std::vector<int32_t> started(calls_.count, 0);
@@ -243,7 +243,8 @@ private:
                 continue;
             started[wait_of_[row]]++;
             const uint32_t own = calls_.codes.of(calls_.op[row]);
-            if ((own & ISEND) && calls_.is_eager(row) && !(own & SYNCHRONOUS))
+            const bool is_for_nobody = (own & (ISEND | IRECV)) && calls_.peer_number[row] == PEER_PROC_NULL;
+            if (is_for_nobody || ((own & ISEND) && calls_.is_eager(row) && !(own & SYNCHRONOUS)))
                 told[wait_of_[row]]++;
         }
         for (int64_t row = 0; row < static_cast<int64_t>(calls_.count); row++)

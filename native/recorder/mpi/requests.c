@@ -67,10 +67,12 @@ static void count_received(const ps_pending *pending)
     ps_totals_add(pending->op, ps_comm_index(pending->comm), &bytes);
 }
 
-/* The receive's own record learns its source and size too. */
+/* The receive's own record learns its source and size too. Of a persistent one from nobody MPICH tells an empty status,
+ * whose source is anybody. */
 static void complete_receive(ps_pending *pending, ps_word status)
 {
-    pending->peer = ps_peer(pending->comm, ps_status_source(status));
+    if (pending->peer != PS_PEER_PROC_NULL)
+        pending->peer = ps_peer(pending->comm, ps_status_source(status));
     pending->tag = ps_status_tag(status);
     pending->received = ps_status_bytes(status);
     count_received(pending);
