@@ -75,6 +75,28 @@ class Wholes:
         between = "" if is_bound else interval_text(interval, is_by_assumption=is_by_assumption)
         return f"{text}{f' ({shares})' if shares else ''}{between}"
 
+    def fix(
+        self,
+        seconds: float,
+        *,
+        is_bound: bool = False,
+        interval: Sequence[float] | None = None,
+        is_by_assumption: bool = False,
+    ) -> str:
+        """What a fix would save, as the first screen tells it: of one whole, with its range.
+
+        `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`
+        """
+        between = "" if is_bound or not _has_width(interval) else f" ({_ends(interval)})"
+        if between and is_by_assumption:
+            between = f"{between[:-1]}, depending on how it works out)"
+        told = f"{'up to' if is_bound else 'about'} {format_seconds(seconds)}{between}"
+        whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
+        if whole_s:
+            share = format_share(seconds / whole_s)
+            told += f" of this {format_seconds(whole_s)} {name}, or {share}"
+        return told
+
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
     """`Of that, 6.75 s is each rank's own time on average, and 5.65 s is waiting that ...`.
@@ -100,13 +122,14 @@ def rest_text(
     *,
     each: str,
     is_bound: bool = False,
+    interval: Sequence[float] | None = None,
 ) -> str:
     """`The rest of the 10.7 s per rank, 2.24 s, is due to processes outside the job`.
 
     How what something takes a rank leads to what a change of it saves: of what is saved on an idle
     host alone the rest is due to other load, and of what is not saved at all it passes while other
     ranks are at work. What is saved beyond it others waited. `lead` begins the sentence where
-    nobody said yet how long it takes. "" where the two hardly differ.
+    nobody said yet how long it takes. "" where the two differ by less than the saving is unsure.
     """
     spent = f"{format_seconds(spent_s)}{each}"
     if saves_more(seconds, spent_s):
@@ -115,7 +138,8 @@ def rest_text(
         at_most = "up to " if is_bound else ""
         rest = format_seconds(seconds - spent_s)
         return f"{first}{also} {at_most}{rest} of waiting and transfer"
-    if seconds >= SAME_FROM * spent_s:
+    most_s = interval[1] if interval else seconds
+    if max(seconds, most_s) >= (1.0 - LEAST_TOLD) * spent_s:
         return ""
     as_here_s = max(seconds, min(under_load_s or seconds, spent_s))
     found = ((as_here_s - seconds, BY_LOAD), (spent_s - as_here_s, BESIDE_OTHERS))
@@ -147,9 +171,15 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     they do not tell, nor what else a change does: it is no confidence interval of the saving.
     What lies between savings under several assumptions is no matter of chance, and says so.
     """
-    if interval is None or len(interval) != 2 or interval[0] == interval[1]:
+    if interval is None or not _has_width(interval):
         return ""
-    ends = f"{format_seconds(interval[0])} to {format_seconds(interval[1])}"
-    if is_by_assumption:
-        return f", {ends} depending on assumptions"
-    return f", {ends} as its steps vary"
+    why = "depending on assumptions" if is_by_assumption else "as its steps vary"
+    return f", {_ends(interval)} {why}"
+
+
+def _has_width(interval: Sequence[float] | None) -> bool:
+    return interval is not None and len(interval) == 2 and interval[0] != interval[1]
+
+
+def _ends(interval: Sequence[float]) -> str:
+    return f"{format_seconds(interval[0])} to {format_seconds(interval[1])}"

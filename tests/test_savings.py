@@ -91,10 +91,42 @@ def test_an_interval_without_width_is_not_told() -> None:
             20.0,
             "This takes",
         ),
-        ("", 9.5, 10.0, 11.0, ""),
+        (
+            "The rest of the 10.0 s per rank, 500 ms, is due to processes outside the job",
+            9.5,
+            10.0,
+            11.0,
+            "",
+        ),
+        ("", 9.85, 10.0, 11.0, ""),
     ],
 )
 def test_what_something_takes_leads_to_what_its_change_saves(
     told: str, seconds: float, spent_s: float, under_load_s: float | None, lead: str
 ) -> None:
     assert rest_text(seconds, spent_s, under_load_s, lead, each=" per rank") == told
+
+
+def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> None:
+    told = [
+        rest_text(9.0, 10.0, None, "", each="", interval=(8.9, most_s)) for most_s in (9.1, 9.9)
+    ]
+    assert told == [
+        "The rest of the 10.0 s, 1.00 s, saves nothing, as other ranks are still busy then",
+        "",
+    ]
+
+
+def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
+    of = Wholes(40.0, 10.0)
+    assert of.fix(12.0, interval=(10.0, 14.0)) == (
+        "about 12.0 s (10.0 s to 14.0 s) of this 40.0 s run, or 30.0 %"
+    )
+    assert of.fix(12.0, is_bound=True, interval=(10.0, 14.0)) == (
+        "up to 12.0 s of this 40.0 s run, or 30.0 %"
+    )
+    told = Wholes(None, 10.0).fix(2.0, interval=(1.0, 3.0), is_by_assumption=True)
+    assert told == (
+        "about 2.00 s (1.00 s to 3.00 s, depending on how it works out) of this 10.0 s analyzed "
+        "window, or 20.0 %"
+    )

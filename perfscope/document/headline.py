@@ -59,6 +59,18 @@ def headline(results: Results) -> Headline:
     )
 
 
+def whole(results: Results) -> tuple[float, str]:
+    """What the first screen tells shares of: seconds of a rank, and what they are.
+
+    That is the run, for which its owner pays, and not the part of it that is analyzed; unless that
+    part was asked for, or the length of the run is not known, or only kept steps are.
+    """
+    seconds, name = results.run_s, "run"
+    if results.whole_run or results.options.focus is not None or seconds <= 0:
+        seconds, name = results.focus.length_ns * NS, "analyzed window"
+    return seconds, name
+
+
 def apart(results: Results) -> str:
     """That the ranks are independent tasks, as a sentence; "" where they are not."""
     if not are_independent(results.trace) or not any(results.efficiency.outside_s):
@@ -142,7 +154,7 @@ def outside(results: Results, worth_s: float) -> str:
     place = wording.place(frames[0]) if frames else ""
     return (
         f"Most of the run, {format_seconds(whole_s)} ({format_share(whole_s / run_s)} of the "
-        f"{format_seconds(run_s)} run), passes before and after the analyzed window. "
+        f"{format_seconds(run_s)} run), is start-up and end. "
         f"{', '.join(told).capitalize()}{f'; start-up mainly in {place}' if place else ''}."
     )
 

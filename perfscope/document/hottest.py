@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
 from perfscope.attribution.activity_names import UNDECIDED_CALLS
+from perfscope.document.headline import whole
 from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
@@ -17,7 +18,7 @@ from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.host.resource_use import busy_ns
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import NEAR_CACHE_BYTES
-from perfscope.units import format_share, listed, of_all
+from perfscope.units import NS, format_seconds, format_share, listed
 
 MOST = 3
 """Functions that are named."""
@@ -48,16 +49,16 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
             own[function].append(row)
             may_rest = row.calls in UNDECIDED_CALLS
             spent[function] += min(row.ns, busy[row.rank]) if may_rest else row.ns
-    whole_ns = results.focus.length_ns * len(results.trace.ranks)
+    ranks, (whole_s, name) = len(results.trace.ranks), whole(results)
+    focus_ns, whole_ns = results.focus.length_ns * ranks, whole_s * ranks / NS
     computing_ns = sum(spent.values())
     most = spent.most_common(MOST)
     first = [one for one, ns in most if ns >= TAKES_PART * most[0][1]]
-    is_most = sum(spent[one] for one in first) > MAIN * computing_ns > MAIN**2 * whole_ns
+    is_most = sum(spent[one] for one in first) > MAIN * computing_ns > MAIN**2 * focus_ns
     if not is_most or {one.key for one in named}.issuperset(first):
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
-    time = of_all("time", len(results.trace.ranks))
-    shares[0] += f" of {time} in the analyzed window, computing or waiting for a CPU"
+    shares[0] += f" of the {format_seconds(whole_s)} {name}, computing or waiting for a CPU"
     parts = []
     for share, one in zip(shares, first, strict=True):
         where, on_what = _where(own[one], lines, whole_ns)
@@ -87,7 +88,7 @@ def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -
 
 
 def _where(
-    rows: Collection[ActivityRow], looked_at: Sequence[HotLine], whole_ns: int
+    rows: Collection[ActivityRow], looked_at: Sequence[HotLine], whole_ns: float
 ) -> tuple[str, str]:
     """A function at the line in which it spends most, and how much it spends there in what."""
     lines: Counter[Frame] = Counter()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
-from perfscope.document.headline import Headline, apart, headline, outside
+from perfscope.document.headline import Headline, apart, headline, outside, whole
 from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import wording
 from perfscope.findings.core.catalog import how_to_be_whole
@@ -20,7 +20,7 @@ from perfscope.schema.enums import LossKind, LossPattern, Status
 from perfscope.schema.losses import NOT_USEFUL, spread
 from perfscope.trace.damage import Need
 from perfscope.trace.model import Format
-from perfscope.units import NS, format_ratio, format_seconds, format_share, inside, of_all
+from perfscope.units import NS, format_ratio, format_seconds, format_share, inside
 
 TRAINS = 0.95
 """Of the ranks' time in the focus: with less training work, something is lost that is named."""
@@ -30,10 +30,6 @@ GOOD_EFFICIENCY = 0.8
 
 LONGEST_COMMAND = 120
 """Of a command that is told to be run again; a longer one only hides what is said."""
-
-NO_CHANGE = (
-    f"no change is known that would surely save {100 * WARN_SHARE:g} % of the analyzed window"
-)
 
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 
@@ -99,13 +95,16 @@ def without_findings(
     number = "" if leading.value is None else f", {leading.label} {format_ratio(leading.value)}"
     subject = f"{'1 process' if ranks == 1 else f'{ranks} ranks'}{number}"
     if is_inefficient(results) and not is_disturbed:
-        lost = _lost(losses, ranks)
+        lost = _lost(results, losses)
         return _inefficient(leading, subject, lost) + rest
-    told = f"{apart(results)}{_found_nothing(results, losses)}: {NO_CHANGE}."
+    whole_s, name = whole(results)
+    much = f"{100 * WARN_SHARE:g} % of the {format_seconds(whole_s)} {name}"
+    found = _found_nothing(results, losses)
+    told = f"{apart(results)}{found}: no change is known that would surely save {much}."
     if losses is None or not losses.lost_share:
         return f"{told}{rest}"
-    most = "" if is_well(losses) else _largest(losses, ranks, "the rest", is_disturbed=is_disturbed)
-    return f"{told} {_useful(losses, ranks)}.{most}{_once(results)}{rest}"
+    most = "" if is_well(losses) else _largest(losses, ranks, is_disturbed=is_disturbed)
+    return f"{told} {_useful(results, losses)}.{most}{_once(results)}{rest}"
 
 
 def _once(results: Results) -> str:
@@ -118,8 +117,8 @@ def _once(results: Results) -> str:
     if is_chosen or rest_s < MAJOR * results.run_s or outside(results, 0.0):
         return ""
     return (
-        f" The {format_seconds(rest_s)} of the run before and after that window come once, however "
-        "long the run is, and were not judged."
+        f" The {format_seconds(rest_s)} of start-up and end come once, however long the run is, "
+        "and were not judged."
     )
 
 
@@ -131,18 +130,20 @@ def _looked_for(findings: Sequence[Finding]) -> str:
     return f"{made} {kinds} checked for{f'; {absent} more could not be' if absent else ''}."
 
 
-def _useful(losses: LossAccount, ranks: int) -> str:
-    """What share of the window is useful; of what is not known, nobody can tell."""
+def _useful(results: Results, losses: LossAccount) -> str:
+    """What share of the run is useful; of what is not known, nobody can tell."""
     lost, unknown = losses.lost_share or 0.0, losses.unknown_share or 0.0
     if unknown >= WARN_SHARE:
-        return f"{_went(lost, ranks)}, and of {format_share(unknown)} nothing is known"
-    time = f"{of_all('time', ranks)} in the analyzed window"
-    return f"{format_share(1.0 - lost)} of {time} is useful computation"
+        told = f"{_of_whole(results, lost)} of it went to {NOT_USEFUL}"
+        return f"{told}, and of {_of_whole(results, unknown)} nothing is known"
+    return f"{_of_whole(results, 1.0 - lost)} of it is useful computation"
 
 
-def _went(lost: float | None, ranks: int) -> str:
-    time = f"{of_all('time', ranks)} in the analyzed window"
-    return f"{format_share(lost)} of {time} went to {NOT_USEFUL}"
+def _of_whole(results: Results, share: float) -> str:
+    """A share of the analyzed window as one of the whole."""
+    whole_s, _ = whole(results)
+    spent_s = share * results.focus.length_ns * NS
+    return format_share(spent_s / whole_s if whole_s else None)
 
 
 def is_well(losses: LossAccount) -> bool:
@@ -159,15 +160,17 @@ def much_is_lost(losses: LossAccount) -> bool:
     return losses.lost_share is not None and losses.lost_share > 1 - TRAINS
 
 
-def _lost(losses: LossAccount | None, ranks: int) -> str:
+def _lost(results: Results, losses: LossAccount | None) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     if losses is None or not much_is_lost(losses):
         return ""
-    largest = _largest(losses, ranks, "that", is_disturbed=False)
-    return f"{_went(losses.lost_share, ranks)}.{largest}".rstrip(".")
+    largest = _largest(losses, len(results.trace.ranks), is_disturbed=False)
+    (whole_s, name), lost = whole(results), _of_whole(results, losses.lost_share or 0.0)
+    of = f"of the {format_seconds(whole_s)} {name}"
+    return f"{lost} {of} went to {NOT_USEFUL}.{largest}".rstrip(".")
 
 
-def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool) -> str:
+def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     """The largest cause of lost time, as a sentence after others; "" where none is large.
 
     Where it was just told what other work on the host costs, how long messages and late ranks took
@@ -184,7 +187,7 @@ def _largest(losses: LossAccount, ranks: int, whole: str, *, is_disturbed: bool)
     own = ", besides communication and other load," if is_disturbed and ranks > 1 else ""
     what = f"{inside(label(first))}{_for_whom(first)}{where}"
     evened = _evened(first, losses.window_ns * NS / ranks)
-    return f" The largest part of {whole}{own} is {what}: {each}{pattern}{evened}."
+    return f" The largest loss{own} is {what}: {each}{pattern}{evened}."
 
 
 def _for_whom(entry: Entry) -> str:

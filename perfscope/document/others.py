@@ -6,7 +6,7 @@ from perfscope.document.quality_host import of_host
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
-from perfscope.units import inside
+from perfscope.units import format_seconds, inside
 
 
 def used_by_others(results: Results) -> str:
@@ -26,13 +26,16 @@ def beside_others(
 ) -> str:
     """What is said of the job, and what other work on the host costs it.
 
-    The latter is no fault of the job, and nothing in it can be changed for that: where there is a
-    finding, it is told elsewhere. Where there is none, the host comes first. `used` is how many
-    CPUs others used.
+    The latter is no fault of the job, and nothing in it can be changed for that: it stands behind a
+    finding, whose figures are less sure for it. Where there is none, the host comes first. `used`
+    is how many CPUs others used.
     """
-    if gain is None or top:
+    if gain is None:
         return of_job
     told = f"Processes outside the job {f'used {used}' if used else 'use its CPUs'}"
+    if top:
+        told += f", which made the run {gain.at_most}{format_seconds(gain.seconds)} longer"
+        return f"{of_job} {told} and these figures less sure.".lstrip()
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
     others = f"{told}: with no other load on the host, the run would be {saved} shorter"
     return f"{others}. Apart from that: {inside(of_job)}"

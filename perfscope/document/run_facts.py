@@ -85,6 +85,7 @@ def _throughput(results: Results) -> Throughput:
         time_to_solution_s=steps.time_to_solution_s,
         steps=steps.count,
         step_source=steps.source,
+        step_kinds=steps.kinds,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from perfscope.document.breakdown import in_run_s
 from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.metrics.results import Results
-from perfscope.savings import SAME_FROM, is_more, rest_text, saves_more, split_text
+from perfscope.savings import LEAST_TOLD, is_more, rest_text, saves_more, split_text
 from perfscope.schema.enums import LossKind
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
@@ -88,7 +88,8 @@ def _rest(saving: Gain, results: Results) -> str:
     is_more_saved = saves_more(saving.seconds, spent.seconds)
     if is_more_saved and saving.counts_more:
         return ""  # what else it counts is said, and not all waiting
-    if len(results.trace.ranks) < 2 and (is_more_saved or loaded_s < SAME_FROM * spent.seconds):
+    is_less_saved = loaded_s < (1 - LEAST_TOLD) * spent.seconds
+    if len(results.trace.ranks) < 2 and (is_more_saved or is_less_saved):
         return ""  # nobody else is at work, or waits
     return rest_text(
         saving.seconds,
@@ -97,4 +98,5 @@ def _rest(saving: Gain, results: Results) -> str:
         spent.lead,
         each=_each(spent),
         is_bound=saving.is_bound,
+        interval=saving.interval_s,
     )

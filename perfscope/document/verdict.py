@@ -99,7 +99,7 @@ def _with_outside(of_window: str, results: Results, top: Sequence[Finding]) -> s
     told = outside(results, saving.seconds if saving else 0.0)
     if not told:
         return of_window
-    return f"{of_window} {told}" if top else f"{told} In the analyzed window, {inside(of_window)}"
+    return f"{of_window} {told}" if top else f"{told} Apart from that: {inside(of_window)}"
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:
@@ -221,14 +221,13 @@ def _about(finding: Finding, of: Wholes) -> str:
     saving = finding.recommended
     if saving is None:
         return f"{finding.title}.{_unpriced(finding, of)}"
-    is_bound = saving.is_bound
-    told = of.of_run.saving(
+    told = of.fix(
         saving.seconds,
-        is_bound=is_bound,
+        is_bound=saving.is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
     )
-    return f"{finding.title}. Estimated saving: {told}. {saving.bridge}".rstrip()
+    return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
 
 
 def _unpriced(finding: Finding, of: Wholes) -> str:

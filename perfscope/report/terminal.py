@@ -18,9 +18,9 @@ from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of, of_others
 from perfscope.report.sections.findings import (
     bridge_text,
+    fix_text,
     next_step,
     planned_text,
-    saving_text,
     verdict_word,
     view_text,
     weight,
@@ -33,7 +33,7 @@ from perfscope.report.sections.overview import (
     how_sure,
     is_of_damage,
     launched,
-    lengths,
+    length,
     on_hosts,
     on_ranks,
     what_to_do,
@@ -176,7 +176,7 @@ def _print_run(result: Analysis, console: Console) -> None:
     ranks = on_ranks(run)
     parts = [
         f"{ranks} on {hosts}" if (hosts := on_hosts(run)) else ranks,
-        lengths(wholes(result)),
+        length(run),
         launched(run) or "unknown launcher",
     ]
     if run.exit_code is not None:
@@ -373,7 +373,7 @@ def _print_finding(
     is_told: bool,
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
-    told, style = saving_text(finding, wholes(result).of_run), _style(weight(finding))
+    told, style = fix_text(finding, wholes(result)), _style(weight(finding))
     why = f" ({doubt(finding)})" if doubt(finding) else ""
     severity = f"{weight(finding).word}{why}"
     if is_told:
@@ -382,15 +382,13 @@ def _print_finding(
         line(console, f"{number}. {severity}: {clean(finding.title)}", style=style)
     if told and not is_told:
         bridge = f". {clean(bridge_text(finding))}" if bridge_text(finding) else ""
-        line(console, f"Estimated saving: {told}{bridge}", indent=3)
+        line(console, f"The fix would save {told}{bridge}", indent=3)
     if not told:
         unknown = "" if why else "Saving not estimated. "
         line(console, f"{unknown}{clean(finding.summary)}", indent=3)
-    steps = what_to_do(result, finding)
-    _print_steps(steps[:1], console)
     if places := where_text(result, finding):
         line(console, f"Where: {clean(places)}", indent=3)
-    _print_steps(steps[1:], console)
+    _print_steps(what_to_do(result, finding), console)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)
     if is_told and result.verdict.hot_spots:

@@ -85,6 +85,14 @@ class Ending:
 
 
 @dataclass(frozen=True)
+class StepKind:
+    """Steps that take about equally long, where the others do not."""
+
+    count: int
+    median_s: float
+
+
+@dataclass(frozen=True)
 class Throughput:
     """How fast the run trained, and how many steps that is taken from."""
 
@@ -99,6 +107,8 @@ class Throughput:
     steps: int  # their number
     # what told them: `marker`, `framework`, `collectives`; null without steps
     step_source: str | None
+    # where they are of two kinds, of which one takes longer: the shorter ones first; else none
+    step_kinds: tuple[StepKind, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Which faults the verdict tells, and in which order."""
 
+from dataclasses import replace
+
 from perfscope.document import verdict as verdicts
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.facts.facts import Facts
@@ -42,3 +44,15 @@ def test_the_verdict_is_what_can_be_had_and_not_the_larger_bound() -> None:
     bound = fault("bound", Status.FAIL, 5.53, Basis.UPPER_BOUND)
     found = told(bound, fault("replayed", Status.FAIL, 4.71), fault("less", Status.FAIL, 2.7))
     assert found.top == ("replayed", "bound", "less")
+
+
+def test_a_fault_without_seconds_comes_where_all_that_is_at_stake_would_be_a_bound() -> None:
+    def at_stake(share: float) -> Finding:
+        stake = Gain(100 * share, share, basis=Basis.UPPER_BOUND)
+        return replace(fault("unpriced", Status.FAIL, None), at_stake=stake)
+
+    major = fault("major", Status.FAIL, 12.0)
+    assert told(at_stake(0.2), major).top == ("major", "unpriced")
+    assert told(at_stake(0.3), major).top == ("unpriced", "major")
+    small = fault("small", Status.FAIL, 4.0, Basis.UPPER_BOUND)
+    assert told(at_stake(0.03), small).top == ("small", "unpriced")

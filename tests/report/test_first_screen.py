@@ -83,12 +83,12 @@ def test_work_that_the_verdict_doubts_is_called_good_nowhere() -> None:
 
 def test_the_saving_is_set_large_whatever_is_said_before_it() -> None:
     document = two_ranks_evaluation()
-    title, saved, *rest = document["verdict"]["sentence"].partition(" Estimated saving")
+    title, saved, *rest = document["verdict"]["sentence"].partition(" The fix would save")
     before = "Most of the run is outside the analyzed window. It starts up."
     document["verdict"]["sentence"] = f"{before} {title}{saved}{''.join(rest)} And more."
     page = build_html(read_known(document))
     lead = re.findall(r'<p class="lead">(.*?)</p>', page)[0]
-    assert "Estimated saving" in lead
+    assert "The fix would save" in lead
     assert "And more." not in lead
     assert "And more." in re.findall(r'<p class="beside">(.*?)</p>', page)[0]
 
@@ -125,12 +125,12 @@ def test_a_cause_looks_alike_on_every_page_whatever_else_is_lost() -> None:
                 assert f".f-{role} {{" in html
 
 
-def test_the_length_of_what_is_analyzed_stands_beside_that_of_the_run() -> None:
+def test_the_run_is_the_whole_and_its_analyzed_window_is_told_once() -> None:
     document = two_ranks_evaluation()
     document["run"] |= {"wall_s": 20.0, "focus_of_analysis_s": [4.0, 14.0]}
-    assert "ran for 20.0 s, 10.0 s of it analyzed" in shown(document, "overview")
-    document["run"]["focus_of_analysis_s"] = [0.0, 20.0]
-    assert "ran for 20.0 s, all of it analyzed" in shown(document, "overview")
+    told = shown(document, "overview").replace("\xa0", " ")
+    assert "ran for 20.0 s" in told
+    assert told.count("analyzed window") == told.count("analyzed window, 10.0 s of the run") == 1
 
 
 def test_what_the_first_screen_says_of_findings_is_not_said_again() -> None:

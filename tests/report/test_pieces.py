@@ -310,7 +310,7 @@ def test_odd_ranges_can_be_drawn(values: list[float]) -> None:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("Rank 1 waits in train() (a.py:3). Estimated saving: 1.5 s.", 2),
+        ("Rank 1 waits in train() (a.py:3). The fix would save 1.5 s.", 2),
         ("b is faster (3.27 times). predict_on_batch is faster.", 2),
         ("It takes 1.5 s of 2.5 s, e.g. in train.", 1),
         ("", 1),

@@ -20,11 +20,14 @@ def likely_s(finding: Finding) -> float:
 
 
 def likely_share(finding: Finding) -> float:
-    """The same as a share of the focus of analysis; without seconds of the stake, or it is much."""
+    """The same as a share of the focus of analysis.
+
+    Without seconds of what is at stake, as of any bound; of what nobody can price, of so much that
+    no major problem that is priced comes behind it.
+    """
     saving = finding.recommended
     if saving is None:
-        stake = finding.at_stake.share if finding.at_stake else 0.0
-        return LIKELY * max(stake, MAJOR)
+        return LIKELY * (finding.at_stake.share if finding.at_stake else MAJOR)
     return saving.share * _likely(finding, saving)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfscope.arrays import Floats
 from perfscope.attribution.activities import ACTIVITIES
-from perfscope.attribution.activity_rules import module_of
+from perfscope.attribution.library_calls import called
 from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.judging import ALONE, MAIN
 from perfscope.losses.entry import Entry
@@ -19,9 +19,6 @@ from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Trace
 from perfscope.units import NS
-
-INNER = "<locals>"
-"""In the names of functions that are made in others, as decorators do."""
 
 
 class FilesUse(Enum):
@@ -74,7 +71,7 @@ def callee_of(results: Results, entry: Entry) -> Callee | None:
         )
         for number in np.flatnonzero(is_here).tolist()
     }
-    names = {number: _called(frames) for number, frames in behind.items()}
+    names = {number: called(frames) for number, frames in behind.items()}
     spent = {
         rank.number: timeline.by_stack(timeline.work(results.focus), len(trace.stacks))
         for rank, timeline in zip(trace.ranks, results.timelines, strict=True)
@@ -187,15 +184,3 @@ def without_calls(entry: Entry, callee: Callee) -> list[Edit]:
 def _behind(stack: Sequence[Frame], caller: Frame) -> Sequence[Frame]:
     """What the user's function calls, the innermost last; nothing where it is not there."""
     return stack[len(stack) - stack[::-1].index(caller) :] if caller in stack else ()
-
-
-def _called(behind: Sequence[Frame]) -> str:
-    """The function behind the last call of the user's function, what decorates it left out.
-
-    `torch.Tensor.__repr__`: programs call it by its package, and not by the file that holds it.
-    """
-    called = next((one for one in behind if INNER not in one.function), None)
-    if called is None or called.file == BUILT_IN:
-        return called.function if called else ""
-    package = module_of(called.file).partition(".")[0]
-    return f"{package}.{called.function}" if package else ""

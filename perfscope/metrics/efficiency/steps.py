@@ -8,8 +8,10 @@ import numpy.typing as npt
 from perfscope.attribution.patterns import find_periods
 from perfscope.attribution.phase_catalog import is_hooked
 from perfscope.attribution.preparation import Prepared
+from perfscope.metrics.efficiency.step_kinds import step_kinds
 from perfscope.metrics.efficiency.throughput import rate_of, samples_of
 from perfscope.schema.common import TOLD_STEPS, Metric
+from perfscope.schema.run import StepKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table, Trace
 
@@ -46,6 +48,8 @@ class StepsResult:
     """Their numbers."""
     spent_s: float | None = None
     """All steps together, mean of the ranks; None without any."""
+    kinds: tuple[StepKind, ...] = ()
+    """Where they are of two kinds, of which one takes longer."""
 
 
 MAX_SERIES = 2000
@@ -107,6 +111,7 @@ def steps(prepared: Prepared) -> StepsResult:
         starts_ns=found.starts_ns,
         start_numbers=found.start_numbers,
         spent_s=float(np.nansum(found.seconds, axis=0).mean()),
+        kinds=step_kinds(taken),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from itertools import takewhile
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from perfscope.attribution.activity_timeline import (
     hears_collections,
 )
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
+from perfscope.attribution.library_calls import seen_in
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.attribution.timeline import MOST_AT_ONCE, Timeline
@@ -34,7 +36,7 @@ class ActivityRow:
     activity: Activity  # what was done
     phase: str  # id of the innermost phase, "" none
     where: Frame | None  # the user's innermost function and its line; None where no sample tells it
-    calls: str  # the innermost function seen there that is not the user's own, "" none
+    calls: str  # what it calls of a library or of C, by the name that people know, "" none
     is_in_step: bool  # whether it was inside a training step
     ns: int  # how long, outside communication
 
@@ -200,7 +202,7 @@ def _looked_up(table: Ints, stacks: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class _Leaves:
-    """The innermost function of each stack; the user's own have no place among the names."""
+    """What each stack calls that is not the user's own, which has no place among the names."""
 
     names: tuple[str, ...]
     place: Ints  # of each stack, -1 the user's own
@@ -211,9 +213,11 @@ class _Leaves:
         known: dict[str, int] = {}
         place = np.full(len(stacks), -1, np.int64)
         for number, stack in enumerate(stacks):
-            frame = frames[stack[-1]] if stack else None
-            if frame is not None and frame.function and not is_user_file(frame.file):
-                place[number] = known.setdefault(frame.function, len(known))
+            from_end = takewhile(lambda one: not is_user_file(frames[one].file), reversed(stack))
+            behind = [frames[one] for one in from_end][::-1]
+            is_whole = len(behind) == len(stack)  # none is of the program
+            if name := behind[-1].function if behind and is_whole else seen_in(behind):
+                place[number] = known.setdefault(name, len(known))
         return cls(tuple(known), place)
 
     def seen(self, kind: Ints, stacks: Ints, ns: Ints) -> Iterator[tuple[int, str, int]]:

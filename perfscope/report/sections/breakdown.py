@@ -247,21 +247,15 @@ def table(found: Sequence[Row], ranks: int) -> Table:
 
 
 def explained(result: Analysis) -> str:
-    """Of how many ranks the means are, and what the analyzed window is."""
-    run, (start, end) = result.run, result.run.focus_of_analysis_s
-    said = [means(result)]
-    if result.whole_run is None and end > start and run.focus_reason:
-        said.append(f"Analyzed window: {format_seconds(end - start)}, {run.focus_reason}.")
-    return " ".join(one for one in said if one)
-
-
-def means(result: Analysis) -> str:
-    """Of how many ranks, and of which steps, the means are."""
-    run, ranks = result.run, result.run.recorded_ranks
+    """Of how many ranks, and of which steps, the means are, and what is of a part of the run."""
+    run, ranks, (start, end) = result.run, result.run.recorded_ranks, result.run.focus_of_analysis_s
     said = []
     if ranks > 1:
         of = counted(ranks, "rank" if ranks == run.ranks else "recorded rank")
         said.append(f"Mean over {of}.")
     if result.whole_run is not None:
         said.append("Steps that were left out are taken to be like those that were kept.")
+    elif end > start and run.focus_reason:
+        window = f"{format_seconds(end - start)} of the run: {run.focus_reason}"
+        said.append(f"Efficiencies and details are of the analyzed window, {window}.")
     return " ".join(said)

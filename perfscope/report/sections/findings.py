@@ -75,6 +75,19 @@ def saving_text(row: Outcome, of: Wholes) -> str:
     return _saving(first_of(row), of)
 
 
+def fix_text(row: Outcome, of: Wholes) -> str:
+    """The same as the first screen tells it: of the run alone, as a clause behind "would save"."""
+    found = first_of(row)
+    if found.gain_s is None:
+        return ""
+    return of.fix(
+        found.gain_s,
+        is_bound=is_bound(found),
+        interval=found.gain_interval_s,
+        is_by_assumption=is_by_assumption(found),
+    )
+
+
 def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
     if found.gain_s is None:
         return ""
@@ -193,7 +206,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "id": row.id,
         "summary": row.summary,
         "gain": saving_text(row, of),
-        "gain_of_run": saving_text(row, of.of_run),
+        "fix": fix_text(row, of),
         "parts": parts_text(row),
         "bridge": bridge_text(row),
         "saved": _saved(first_of(row)),

@@ -20,7 +20,6 @@ from perfscope.report.sections.quality import trust
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import advice_on, is_loaded, is_too_short, sureness
 from perfscope.report.text import stopped
-from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices
@@ -67,7 +66,7 @@ def _context(result: Analysis) -> Context:
         "others": top[has_first:],
         "of_verdict": breakdown.of_verdict(result, has_letters=True),
         "saved": breakdown.saved_in_rows(result, has_letters=True),
-        "means": breakdown.means(result),
+        "means": breakdown.explained(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "together": together(verdict, result.findings),
         "sureness": how_sure(result),
@@ -144,16 +143,15 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     return list(zip(("First action", "Then"), told, strict=False))
 
 
-def _facts(result: Analysis) -> list[tuple[str, str]]:
-    """What ran, each fact with what it means, "" where that is plain."""
+def _facts(result: Analysis) -> list[str]:
+    """What ran."""
     run = result.run
     facts = [on_ranks(run)]
     if hosts := on_hosts(run):
         facts.append(hosts)
     if run.launcher:
         facts.append(launched(run))
-    of = wholes(result)
-    facts.append(length := f"ran for {lengths(of)}" if of.run_s else lengths(of))
+    facts.append(length(run))
     if run.batch_size is not None:
         facts.append(f"batch size {run.batch_size:,}")
     if started := started_at(run):
@@ -162,18 +160,12 @@ def _facts(result: Analysis) -> list[tuple[str, str]]:
         facts.append(f"exit code {run.exit_code}")
     if run.missing_ranks:
         facts.append(f"{counted(len(run.missing_ranks), 'rank')} without a recording")
-    window = f"Analyzed: {run.focus_reason}." if run.focus_reason else ""
-    return [(fact, window if fact is length else "") for fact in facts]
+    return facts
 
 
-def lengths(of: Wholes) -> str:
-    """How long the run and its analyzed window are: what shares are of."""
-    if not of.run_s:
-        return "unknown length"
-    run_s, window_s = seconds(of.run_s), seconds(of.window_s)
-    if not of.window_s:
-        return run_s
-    return f"{run_s}, {'all' if window_s == run_s else window_s} of it analyzed"
+def length(run: Run) -> str:
+    """How long the run is: what shares on the first screen are of."""
+    return f"ran for {seconds(run.wall_s)}" if run.wall_s else "unknown length"
 
 
 def on_ranks(run: Run) -> str:
@@ -263,9 +255,12 @@ def _step_note(throughput: Throughput, steps: Steps) -> str:
     longest = max(steps.max_seconds, default=0.0) if is_whole else 0.0
     beyond = f"; the longest took {seconds(longest)}" if longest > p95 else ""
     together = f" Total: {seconds(steps.spent_s)}." if is_whole and steps.spent_s else ""
-    return (
-        f"95 % of {of} took {seconds(p95)} or less{beyond}.{together}{'' if is_told else _LEFT_OUT}"
-    )
+    most = f"95 % of {of} took {seconds(p95)} or less"
+    if throughput.step_kinds:
+        (short, long) = throughput.step_kinds
+        most = f"Two kinds: {short.count:,} steps take {seconds(short.median_s)}, {long.count:,} "
+        most += f"take {seconds(long.median_s)} (medians)"
+    return f"{most}{beyond}.{together}{'' if is_told else _LEFT_OUT}"
 
 
 def _efficiency_tile(result: Analysis, identity: str) -> Context:

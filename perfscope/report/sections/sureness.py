@@ -184,13 +184,13 @@ def advice_on(row: FindingRow, *, is_busy: bool) -> str:
 
     More steps tell what chance does. Whether it is the cause, and how much of a bound is saved, a
     short run with the change tells, and no longer recording. `is_busy` tells that others used the
-    host's CPUs. "" of what is no fault, or has no seconds.
+    host's CPUs. "" of what is no fault.
     """
-    saving = row.first_action
-    if not row.status.is_fault or saving is None:
+    if not row.status.is_fault:
         return ""
     if is_too_short(row):
         return RECORD_AGAIN
     is_low = row.confidence is Confidence.LOW
-    told = CONFIRM if is_low or row.is_inferred or doubt(row) else FIX
+    is_unpriced = first_of(row).gain_s is None
+    told = CONFIRM if is_unpriced or is_low or row.is_inferred or doubt(row) else FIX
     return f"{told} {ON_IDLE}" if is_busy or is_loaded(row) else told

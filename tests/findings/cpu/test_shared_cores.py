@@ -13,6 +13,7 @@ from perfscope.losses.account import loss_account
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
+from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -116,7 +117,8 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
         assert told.sentence.startswith("Its own. ")
-        assert "rocesses outside the job" not in told.sentence
+        busy = f"1.0 of the 2 CPUs, which made the run {format_seconds(gain_of_others)} longer"
+        assert told.sentence.endswith(f"used {busy} and these figures less sure.")
         assert "shorter" not in told.sentence
         assert "Apart from that" not in told.sentence
 

@@ -1,0 +1,43 @@
+"""What a program calls of a library, by the name that people know it by."""
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from perfscope.attribution.activity_rules import module_of
+from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
+from perfscope.trace.model import Frame
+
+INNER = "<locals>"
+"""In the names of functions that are made in others, as decorators do."""
+
+
+def called(behind: Sequence[Frame]) -> str:
+    """The outermost public function behind the last call of the program's own; "" for none.
+
+    `behind` is what the program calls, the innermost last: `torch.Tensor.backward`, and not the
+    function of C in which that is seen. What it calls of C itself has its own name.
+    """
+    outer = [one for one in behind if INNER not in one.function]
+    if not outer or outer[0].file == BUILT_IN:
+        return outer[0].function if outer else ""
+    return _name(next((one for one in outer if _is_public(one.function)), outer[0]))
+
+
+def seen_in(behind: Sequence[Frame]) -> str:
+    """The innermost function, where its name is public or it waits; else what leads there."""
+    name = _name(behind[-1]) if behind else ""
+    return name if _is_public(name) else called(behind)
+
+
+def _is_public(name: str) -> bool:
+    """Whether no part of a name is for its library alone; those in double underscores are not."""
+    return not any(one.startswith("_") and not one.endswith("__") for one in name.split("."))
+
+
+def _name(frame: Frame) -> str:
+    """A function behind the modules that hold it, as far as these are public; "" of no library."""
+    if frame.file in (BUILT_IN, SYSTEM_CALL):
+        return frame.function
+    first, *inner = module_of(frame.file).split(".")
+    public = takewhile(_is_public, inner)
+    return ".".join((first, *public, frame.function)) if first else ""
