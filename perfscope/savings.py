@@ -87,10 +87,10 @@ class Wholes:
 
         `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`
         """
-        between = "" if is_bound or not _has_width(interval) else f" ({_ends(interval)})"
-        if between and is_by_assumption:
-            between = f"{between[:-1]}, depending on how it works out)"
-        told = f"{'up to' if is_bound else 'about'} {format_seconds(seconds)}{between}"
+        told = f"{'up to' if is_bound else 'about'} {format_seconds(seconds)}"
+        if not is_bound and (ends := _ends(interval)):
+            why = ", depending on how it works out" if is_by_assumption else ""
+            told += f" ({ends}{why})"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
         if whole_s:
             share = format_share(seconds / whole_s)
@@ -171,15 +171,13 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     they do not tell, nor what else a change does: it is no confidence interval of the saving.
     What lies between savings under several assumptions is no matter of chance, and says so.
     """
-    if interval is None or not _has_width(interval):
-        return ""
+    ends = _ends(interval)
     why = "depending on assumptions" if is_by_assumption else "as its steps vary"
-    return f", {_ends(interval)} {why}"
+    return f", {ends} {why}" if ends else ""
 
 
-def _has_width(interval: Sequence[float] | None) -> bool:
-    return interval is not None and len(interval) == 2 and interval[0] != interval[1]
-
-
-def _ends(interval: Sequence[float]) -> str:
+def _ends(interval: Sequence[float] | None) -> str:
+    """Both ends; "" for no interval, or one without a width."""
+    if interval is None or len(interval) != 2 or interval[0] == interval[1]:
+        return ""
     return f"{format_seconds(interval[0])} to {format_seconds(interval[1])}"

@@ -1,7 +1,6 @@
 """What a program calls of a library, by the name that people know it by."""
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL
@@ -35,9 +34,8 @@ def _is_public(name: str) -> bool:
 
 
 def _name(frame: Frame) -> str:
-    """A function behind the modules that hold it, as far as these are public; "" of no library."""
+    """A function behind its package, and not the module that holds it; "" of no library."""
     if frame.file in (BUILT_IN, SYSTEM_CALL):
         return frame.function
-    first, *inner = module_of(frame.file).split(".")
-    public = takewhile(_is_public, inner)
-    return ".".join((first, *public, frame.function)) if first else ""
+    package = module_of(frame.file).partition(".")[0]
+    return f"{package}.{frame.function}" if package else ""

@@ -35,9 +35,9 @@ WRAPPED = [Frame("no_grad.<locals>.inner", f"{TORCH}/utils/_contextlib.py", 116)
     [
         (BACKWARD, "torch.Tensor.backward", "torch.Tensor.backward"),
         (WRAPPED, "torch.Tensor.backward", "torch.Tensor.backward"),
-        (LINEAR, "torch.nn.modules.linear.Linear.forward", "torch.nn.modules.linear.Linear.forward"),
-        (CONV, "torch.nn.modules.conv.Conv1d.forward", "torch.nn.functional.conv1d"),
-        (SOLVE, "numpy.linalg.solve", "numpy.linalg.solve"),
+        (LINEAR, "torch.Linear.forward", "torch.Linear.forward"),
+        (CONV, "torch.Conv1d.forward", "torch.nn.functional.conv1d"),
+        (SOLVE, "numpy.solve", "numpy.solve"),
         (SOLVE[1:], "numpy.linalg._umath_linalg.solve1", "numpy.linalg._umath_linalg.solve1"),
         ([*BACKWARD[:1], Frame("futex", "<system-call>", 0)], "torch.Tensor.backward", "futex"),
         ([Frame("step", "/job/rules.txt", 3)], "", ""),

@@ -11,8 +11,8 @@ CHANGES: dict[Activity, str] = {
         "processes, as far as CPUs are free for them. Keep numbers in arrays instead of lists."
     ),
     Activity.TEXT: (
-        "Do less work per piece of text: use simpler patterns, compile them once, and cache "
-        "results instead of parsing the same text again."
+        "Parse each piece of text once and keep the result; use simpler patterns, compiled once, "
+        "where texts are new."
     ),
     Activity.UNPACKING: (
         "Decompress each piece once, and keep the result in memory or in an uncompressed file; or "
@@ -73,9 +73,9 @@ CHANGES: dict[Activity, str] = {
 
 OF_FILES: dict[FilesUse, str] = {
     FilesUse.ARCHIVE: (
-        "Each access reads the whole of what it asks for again, and decompresses it where it is "
-        "compressed: read it once and keep it in memory, or store arrays as .npy and memory-map "
-        'them (`numpy.load(path, mmap_mode="r")`).'
+        "Read each array once and keep it in memory, or store arrays as .npy and memory-map them "
+        '(`numpy.load(path, mmap_mode="r")`): now each access reads the whole of what it asks for, '
+        "and decompresses it where it is compressed."
     ),
     FilesUse.READS: (
         "Keep files open, and read in large blocks, once before the first step or in a loader "

@@ -67,7 +67,7 @@ def judge(run: Facts) -> Outcome:
     most_s = max(_share(one) * one.work_s for one in found if one.rank in touched)
     return Finding(
         status=Status.FAIL,
-        title=_title(worst, touched, most_s),
+        title=_title(worst, touched, most_s, len(run.results.trace.ranks)),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} outside communication, the kernel took "
@@ -83,14 +83,15 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _title(worst: FaultTime, touched: Sequence[int], most_s: float) -> str:
+def _title(worst: FaultTime, touched: Sequence[int], most_s: float, world: int) -> str:
     """What it costs; the rank of the largest share need not be that of the most seconds."""
     most = "up to " if len(touched) > 1 else ""
     why = "for memory that is repeatedly freed and allocated again"
     if worst.follows_forks:
         why = "to copy memory that is shared with forked processes"
     spent = f"{most}{format_seconds(most_s)}"
-    return f"Page faults take {spent} on {ranks(touched)}, {why}{_mostly(worst)}"
+    who = "all ranks" if len(touched) == world > 1 else ranks(touched)
+    return f"Page faults take {spent} on {who}, {why}{_mostly(worst)}"
 
 
 def _share(one: FaultTime) -> float:

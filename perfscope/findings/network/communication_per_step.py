@@ -21,7 +21,7 @@ from perfscope.findings.facts.network_facts import (
 )
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Status
-from perfscope.units import capitalized, format_seconds
+from perfscope.units import capitalized, counted, format_seconds
 
 
 def judge(run: Facts) -> Outcome:
@@ -42,7 +42,7 @@ def judge(run: Facts) -> Outcome:
         summary=(
             f"{capitalized(facts.whole.at_most)}{of_window(facts.whole.share)} is "
             "data being moved, at a bandwidth that is fair. A step of "
-            f"{batch:.0f} samples is too short for that: twice the batch "
+            f"{counted(round(batch), 'sample')} is too short for that: twice the batch "
             "on each rank, in half as many steps, would save "
             f"{facts.whole.at_most}{format_seconds(gain_s)}."
             f"{CONTENDED if facts.is_contended else ''}"

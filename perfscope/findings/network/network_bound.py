@@ -244,8 +244,7 @@ def _largest(results: Results, none: str = "") -> str:
         return ""
     return (
         f"{most.name} is called {counted(most.calls, 'time')} with about "
-        f"{format_bytes(most.size_bytes)}, {format_seconds(most.seconds)} each (median): leave out "
-        f"calls whose result is not needed{none}."
+        f"{format_bytes(most.size_bytes)}, {format_seconds(most.seconds)} each (median){none}."
     )
 
 
@@ -308,7 +307,7 @@ def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ..
     half_s = 0.0 if is_told else next(known, 0.0)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
     whole_s = facts.whole.seconds if is_told and _is_halved(results) else 0.0
-    none = f" (without any transfer the run would take {wording.saving(results, whole_s)} less)"
+    none = f"; without any transfer the run would take {wording.saving(results, whole_s)} less"
     most = _largest(results, none if whole_s else "")
     at, less = sampled_places.calls(results, "In"), _less(run, facts)
     less = wording.there(at, less)

@@ -36,13 +36,13 @@ def _unusual(row: SlowStep) -> str:
 FACTORS = (
     Column("Efficiency of the whole run", lambda row: EFFICIENCIES[row.id].label, kind=Kind.TEXT),
     Column("Value", "value", decimal),
-    Column("95 % confidence interval", _of_factor, kind=Kind.TEXT),
+    Column("As its steps vary", _of_factor, kind=Kind.TEXT),
     Column("From", lambda row: SOURCE_WORDS[row.source], kind=Kind.TEXT),
 )
 ACCOUNTS = (
     Column("Time of all ranks, whole run", "label", kind=Kind.TEXT),
     Column("Time", "seconds", seconds),
-    Column("95 % confidence interval", _of_account, kind=Kind.TEXT),
+    Column("As its steps vary", _of_account, kind=Kind.TEXT),
     Column("Share", "share", percent),
 )
 SLOWEST = (

@@ -117,7 +117,9 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
         assert told.sentence.startswith("Its own. ")
-        busy = f"1.0 of the 2 CPUs, which made the run {format_seconds(gain_of_others)} longer"
+        busy = (
+            f"1.0 of the 2 CPUs, which made the run up to {format_seconds(gain_of_others)} longer"
+        )
         assert told.sentence.endswith(f"used {busy} and these figures less sure.")
         assert "shorter" not in told.sentence
         assert "Apart from that" not in told.sentence
