@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from perfscope.arrays import Floats
-from perfscope.metrics.efficiency.step_kinds import APART, step_kinds
+from perfscope.judging import ALONE
+from perfscope.metrics.efficiency.step_kinds import step_kinds
 from perfscope.schema.run import StepKind
 
 QUANTILES = (np.arange(1000) + 0.5) / 1000
@@ -39,4 +40,4 @@ def test_the_best_cut_of_a_uniform_distribution_explains_less_than_two_kinds_mus
     low, high = QUANTILES[:500], QUANTILES[500:]
     between = (high.mean() - low.mean()) ** 2 / 4
     assert between / QUANTILES.var() == pytest.approx(0.75, abs=1e-3)
-    assert APART > 0.75
+    assert ALONE > 0.75
