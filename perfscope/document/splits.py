@@ -54,7 +54,7 @@ def bridged(finding: Finding, results: Results) -> Finding:
     saving = finding.recommended
     if saving is None or not finding.status.is_fault:
         return finding
-    told = [_of_part(finding, saving), _rest(saving, results)]
+    told = [saving.bridge, _of_part(finding, saving), _rest(saving, results)]
     if saving.spent is None:  # no words of the finding tell what it takes
         told.append(split_text(saving.seconds, saving.own_s, is_bound=saving.is_bound))
     if saving.counts_more:

@@ -1,5 +1,7 @@
 """Time that goes into moving data between ranks, and not into waiting for them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from perfscope.findings.core import wording
@@ -119,7 +121,7 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(run, facts, is_told=True) if is_fault else (),
-        first=halved(results, facts, _halving(facts)) if is_fault and _is_halved(results) else None,
+        first=_half(results, facts) if is_fault and _is_halved(results) else None,
     )
     return told_only(result)
 
@@ -229,11 +231,15 @@ def _is_halved(results: Results) -> bool:
     return not _without_data(results) and not _as_one(results) and not pickles(results)
 
 
-def _largest(results: Results, none: str = "") -> str:
-    """Which calls take most of the transfer, and how large they are; "" where that is not known.
+def _half(results: Results, facts: NetworkFacts) -> Gain:
+    """What the first action saves, with what the rest of the transfer costs."""
+    whole = f"without any transfer the run would take {format_seconds(facts.whole.seconds)} less"
+    rest = f"Half of it is still transferred then; {whole}"
+    return replace(halved(results, facts, _halving(facts)), bridge=rest)
 
-    `none` is what it saves to do without them, as the rest of a sentence.
-    """
+
+def _largest(results: Results) -> str:
+    """Which calls take most of the transfer, and how large they are; "" where that is not known."""
     if found := main_messages(results):
         return (
             f"Most time goes to messages of about {format_bytes(found.size_bytes)}: "
@@ -244,7 +250,7 @@ def _largest(results: Results, none: str = "") -> str:
         return ""
     return (
         f"{most.name} is called {counted(most.calls, 'time')} with about "
-        f"{format_bytes(most.size_bytes)}, {format_seconds(most.seconds)} each (median){none}."
+        f"{format_bytes(most.size_bytes)}, {format_seconds(most.seconds)} each (median)."
     )
 
 
@@ -306,9 +312,7 @@ def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ..
     known = (seconds for edit in _halving(facts) if (seconds := facts.gain_s(edit)))
     half_s = 0.0 if is_told else next(known, 0.0)
     half = wording.saves(results, half_s, is_bound=True) if half_s else ""
-    whole_s = facts.whole.seconds if is_told and _is_halved(results) else 0.0
-    none = f"; without any transfer the run would take {wording.saving(results, whole_s)} less"
-    most = _largest(results, none if whole_s else "")
+    most = _largest(results)
     at, less = sampled_places.calls(results, "In"), _less(run, facts)
     less = wording.there(at, less)
     actions = [_as_one(results) or f"{less}{half}. {most}".strip()]

@@ -255,7 +255,7 @@ def explained(result: Analysis) -> str:
         said.append(f"Mean over {of}.")
     if result.whole_run is not None:
         said.append("Steps that were left out are taken to be like those that were kept.")
-    elif end > start and run.focus_reason:
-        window = f"{format_seconds(end - start)} of the run: {run.focus_reason}"
+    elif end > start and format_seconds(end - start) != format_seconds(run.wall_s):
+        window = f"{format_seconds(end - start)} of the run: {run.focus_reason}".rstrip(": ")
         said.append(f"Efficiencies and details are of the analyzed window, {window}.")
     return " ".join(said)
