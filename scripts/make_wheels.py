@@ -124,6 +124,8 @@ def build(python: Path, output: Path, machine: str, kept: Path | None = None) ->
         }
         options = ["-q", "--no-deps", "--no-build-isolation", "--no-cache-dir"]
         built = Path(place, "built")
+        # each file must include what it needs, which precompiled headers hide
+        defined = [*defined, "CMAKE_DISABLE_PRECOMPILE_HEADERS=ON"]
         settings = [f"build-dir={Path(place, 'cmake')}", *(f"cmake.define.{d}" for d in defined)]
         pip: list[str | Path] = [programs / "python", "-m", "pip", "wheel", *options]
         where: list[str | Path] = ["--wheel-dir", built, *(f"-C{one}" for one in settings)]
