@@ -34,9 +34,8 @@ record() {
 
 python=.envs/mpich/bin/python
 record families "$python" tests/native/recorder/jobs/families.py
-for family in neighbors one_sided files groups; do
-  record "$family" "$python" tests/native/recorder/jobs/windows_and_files.py "$place/file" "$family"
-done
+record windows "$python" tests/native/recorder/jobs/windows_and_files.py "$place/file" \
+  neighbors one_sided files groups
 ranks=2
 for way in callback pmpi maps duplicates; do
   record "handles-$way" "$python" tests/native/recorder/jobs/handles.py "$way"
@@ -60,7 +59,7 @@ probe() {
 "$python" -m tests.support.write_kineto "$place/small.json"
 probe kineto "$place/small.json"
 probe kineto-damaged "$place/small.json"
-"$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 3000
+"$python" -m tests.native.core.damage_otf2 "$build/native/core/perfscope_engine_probe" 1000
 for file in tests/native/core/inputs/small_timeline.json "${PERFSCOPE_REFERENCE:-none}"/horovod/*.json; do
   [ ! -f "$file" ] || probe horovod "$file"
 done

@@ -120,7 +120,8 @@ def main() -> None:
             intact = probe.read(anchor)
             assert intact.startswith("otf2:"), intact
             other = copy_archive(anchor, Path(place) / f"copy of {anchor.parent.name}")
-            cuts = attack(probe, other, cut(other))
+            # the same bytes are missing where each number's are turned around
+            cuts = attack(probe, other, () if anchor == swapped else cut(other))
             flips = attack(probe, other, islice(flipped(other, 1), changes))
             print(f"{anchor.parent.name}: cut {cuts}, changed {flips} (made, found)")  # noqa: T201
 

@@ -1,4 +1,4 @@
-"""Persistent, neighborhood and one-sided communication, MPI-IO: `windows_and_files.py FILE`.
+"""Persistent, neighborhood and one-sided communication, MPI-IO: arguments FILE FAMILY...
 
 Counts are of 8-byte numbers; the test derives the bytes by hand.
 """
@@ -68,4 +68,6 @@ def groups() -> None:
         comm.Free()
 
 
-{"neighbors": neighbors, "one_sided": one_sided, "files": files, "groups": groups}[sys.argv[2]]()
+families = {"neighbors": neighbors, "one_sided": one_sided, "files": files, "groups": groups}
+for family in sys.argv[2:]:
+    families[family]()
