@@ -1,6 +1,7 @@
 """Text leaves the process at one place: nothing else in perfscope prints, in a job nothing."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,11 +21,16 @@ PRINTERS = {
     ("warnings", "warn"),
     ("rich", "print"),
 }
+WORDS = re.compile("print|echo|Console|warn|std(?:out|err)")
+"""Without one of them no file prints: few have to be parsed."""
 
 
 def other_ways(path: Path) -> Iterator[str]:
     """What in a file prints by itself, with its line."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    source = path.read_text(encoding="utf-8")
+    if not WORDS.search(source):
+        return
+    tree = ast.parse(source)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
         if _prints(node, parents.get(node)):

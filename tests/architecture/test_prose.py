@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -49,23 +50,46 @@ def assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     yield from ((name.id, item) for name, item in pairs if isinstance(name, ast.Name))
 
 
-def constants(tree: ast.Module, elsewhere: Mapping[str, Texts]) -> Texts:
-    """The texts behind names: constants of the file, those it imports, and loops over them."""
-    known: dict[str, tuple[str, ...]] = {}
+@dataclass(frozen=True)
+class Module:
+    """What the rule looks at of a file, which is walked once."""
+
+    body: list[ast.stmt]
+    imports: list[ast.ImportFrom]
+    loops: list[ast.comprehension | ast.For]
+    uses: list[ast.Compare | ast.Call]
+
+
+def parsed(source: str) -> Module:
+    """A file of this text."""
+    tree = ast.parse(source)
+    module = Module(tree.body, [], [], [])
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            told = elsewhere.get(node.module or "", {})
-            known |= {a.asname or a.name: told[a.name] for a in node.names if a.name in told}
-    for node in tree.body:
+            module.imports.append(node)
+        elif isinstance(node, ast.comprehension | ast.For):
+            module.loops.append(node)
+        elif isinstance(node, ast.Compare | ast.Call):
+            module.uses.append(node)
+    return module
+
+
+def constants(module: Module, elsewhere: Mapping[str, Texts]) -> Texts:
+    """The texts behind names: constants of the file, those it imports, and loops over them."""
+    known: dict[str, tuple[str, ...]] = {}
+    for imported in module.imports:
+        told = elsewhere.get(imported.module or "", {})
+        known |= {a.asname or a.name: told[a.name] for a in imported.names if a.name in told}
+    for node in module.body:
         for name, value in assigned(node):
             if texts := literals(value, known):
                 known[name] = texts
-    for node in ast.walk(tree):
-        if isinstance(node, ast.comprehension | ast.For) and isinstance(node.target, ast.Name):
-            items = node.iter.elts if isinstance(node.iter, ast.Tuple) else [node.iter]
-            texts = literals(node.iter, known)
+    for loop in module.loops:
+        if isinstance(loop.target, ast.Name):
+            items = loop.iter.elts if isinstance(loop.iter, ast.Tuple) else [loop.iter]
+            texts = literals(loop.iter, known)
             if all(literals(item, known) for item in items):
-                known[node.target.id] = (*known.get(node.target.id, ()), *texts)
+                known[loop.target.id] = (*known.get(loop.target.id, ()), *texts)
     return known
 
 
@@ -82,9 +106,9 @@ def called(node: ast.expr) -> str:
     return ""
 
 
-def readings(tree: ast.Module, known: Texts) -> Iterator[tuple[int, str]]:
+def readings(module: Module, known: Texts) -> Iterator[tuple[int, str]]:
     """Where a text is compared with a phrase, or what is for people with any text."""
-    for node in ast.walk(tree):
+    for node in module.uses:
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], COMPARING):
             values = [node.left, *node.comparators]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -111,14 +135,14 @@ def package_files() -> dict[str, Path]:
 
 def found_in(sources: Mapping[str, str]) -> list[str]:
     """The readings of prose in some modules, by name."""
-    trees = {name: ast.parse(source) for name, source in sources.items()}
+    modules = {name: parsed(source) for name, source in sources.items()}
     told: dict[str, Texts] = {}
     for _ in range(2):  # constants that are imported and passed on
-        told = {name: constants(tree, told) for name, tree in trees.items()}
+        told = {name: constants(module, told) for name, module in modules.items()}
     return [
         f"{name}:{line}: {code}"
-        for name, tree in trees.items()
-        for line, code in readings(tree, told[name])
+        for name, module in modules.items()
+        for line, code in readings(module, told[name])
     ]
 
 
