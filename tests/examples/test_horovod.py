@@ -12,7 +12,7 @@ from tests.support.recording import Recorded, record_and_analyze, run_plain
 
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
-STEPS = 60
+STEPS = 30
 AGREEMENT_S = 0.012
 """Both ranks compute after the moment that they note, and share two cores with all else."""
 

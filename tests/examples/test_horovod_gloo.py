@@ -9,7 +9,7 @@ from tests.support.recording import record_and_analyze
 
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
-STEPS = 40
+STEPS = 20
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.support.recording import record_and_analyze
 
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
-STEPS = 60
+STEPS = 30
 AGREEMENT_S = 0.012
 PARAMETERS = 64 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10
 

@@ -14,7 +14,7 @@ from tests.support.recording import record_and_analyze
 
 LOG = logging.getLogger(__name__)
 TIMEOUT_S = 280.0
-ITERATIONS, EPOCHS = 8, 2
+ITERATIONS, EPOCHS = 5, 2
 SLOW_MS = 50.0
 AGREEMENT_S = 0.01
 """Four exchanges an iteration, each with computation before it that differs from time to time."""
@@ -22,7 +22,7 @@ MANY_ITERATIONS = 200
 BRIEF = ("--hidden", "16", "--batch", "4")
 """Networks so small that they compute for next to nothing between two exchanges."""
 SMALL = ("--epochs", str(EPOCHS), "--iterations-per-epoch", str(ITERATIONS))
-EVALUATED = {"predict": 20, "predict_on_batch": 250}
+EVALUATED = {"predict": 20, "predict_on_batch": 120}
 """Images that rank 0 evaluates each time, long enough to be met by the stack sampler."""
 
 
@@ -133,6 +133,7 @@ def test_with_mpi4py(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("unit", "expected"), [("iterations", 8), ("epochs", 1), ("nodes", 4)])
 def test_how_often_it_evaluates(tmp_path: Path, unit: str, expected: int) -> None:
-    options = ("--evaluate-every", "2", "--evaluate-unit", unit)
+    iterations = ("--iterations-per-epoch", "8")
+    options = (*iterations, "--evaluate-every", "2", "--evaluate-unit", unit)
     stdout, _ = record(tmp_path, "tensorflow", *options)
     assert stdout.count("iteration ") == expected

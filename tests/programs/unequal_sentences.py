@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from mpi4py import MPI
 
-STEPS, SHORT, LONG = 60, 2, 300
+STEPS, SHORT, LONG = 60, 2, 150
 
 world = MPI.COMM_WORLD
 
