@@ -21,8 +21,9 @@ VERBS = {"compared", "recorded"}
 
 
 def texts(path: Path) -> Iterator[str]:
-    """The texts of a source file; what is filled in stands as 1."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    """The texts of a source file that has the program's name; what is filled in stands as 1."""
+    source = path.read_text(encoding="utf-8")
+    nodes = list(ast.walk(ast.parse(source))) if "perfscope " in source else []
     inner = {id(p) for node in nodes if isinstance(node, ast.JoinedStr) for p in node.values}
     for node in nodes:
         if id(node) in inner:
