@@ -1,12 +1,13 @@
 """Forward work that samples show in backward passes, in which it is computed a second time."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from perfscope.arrays import Floats
 from perfscope.attribution.focus import Focus
+from perfscope.attribution.stack_rules import is_user_file
 from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN
 from perfscope.structures import dataclass
@@ -21,7 +22,9 @@ class Recomputed:
     """What a rank was seen computing in its backward passes.
 
     Of nanoseconds outside communication and of samples: all, and those of forward work. `place` is
-    the layer in which that was seen most: the outermost one that the backward pass calls.
+    the layer in which that was seen most: the outermost one that the backward pass calls, also of
+    the time that the library between the two takes for it. `asked_at` is the line of the program
+    that calls that library in forward passes.
     """
 
     rank: int
@@ -29,6 +32,7 @@ class Recomputed:
     again_ns: int
     samples: int
     place: Frame
+    asked_at: Frame | None
 
     @property
     def share(self) -> float:
@@ -49,7 +53,7 @@ def recomputed(
         trace: the trace with its stacks.
         timelines: of the ranks, in their order.
         focus: what is analyzed.
-        forward: what `Timeline.phases` say of forward passes.
+        forward: what `Timeline.phases` say of forward passes; -1 is what lies in no phase.
         backward: the same of backward passes.
     """
     stacks = len(trace.stacks)
@@ -61,6 +65,8 @@ def recomputed(
     ways = _Ways(trace, sum(ahead, np.zeros(stacks)), whole)
     seen = np.flatnonzero(whole).tolist()
     again = {stack: one for stack in seen if (one := ways.layer(stack))}
+    files = ways.between(again)
+    through = [stack for stack in seen if stack not in again and ways.is_through(stack, files)]
     found = []
     for rank, timeline, ns in zip(trace.ranks, timelines, spent, strict=True):
         places: Counter[Frame] = Counter()
@@ -70,9 +76,11 @@ def recomputed(
             continue
         rows = focus.within(rank.main_stacks)
         inside = np.isin(timeline.phases[timeline.at(rows["t"])], backward)
-        samples = int(np.isin(rows["stack"][inside], list(again)).sum())
+        samples = int(np.isin(rows["stack"][inside], [*again, *through]).sum())
         most = places.most_common(1)[0][0]
-        found.append(Recomputed(rank.number, int(ns.sum()), places.total(), samples, most))
+        again_ns = places.total() + int(ns[through].sum())
+        asked_at = ways.asked_at(files)
+        found.append(Recomputed(rank.number, int(ns.sum()), again_ns, samples, most, asked_at))
     return tuple(found)
 
 
@@ -85,6 +93,7 @@ class _Ways:
 
     def __init__(self, trace: Trace, forward: Floats, backward: Floats) -> None:
         self._trace = trace
+        self._ahead = np.flatnonzero(forward).tolist()
         self._nodes: dict[tuple[int, Function], int] = {}
         self._shares: list[list[float]] = []
         whole = np.maximum([forward.sum(), backward.sum()], 1.0)
@@ -107,15 +116,48 @@ class _Ways:
         A way that leads to both has its part of both: a sample speaks for the time around it, so
         that a little of either pass is counted as the other.
         """
+        return next((one for one, _ in self._apart(stack) if _is_layer(one.key)), None)
+
+    def between(self, again: Iterable[int]) -> Collection[str]:
+        """The files whose code, in backward passes alone, comes between these and their layers.
+
+        What layers call themselves is none, nor what most of the backward passes goes through.
+        """
+        found: dict[str, float] = {}
+        inside = set[str]()
+        for stack in again:
+            way = list(self._apart(stack))
+            first = next(at for at, (one, _) in enumerate(way) if _is_layer(one.key))
+            found.update({one.file: share for one, share in reversed(way[:first])})
+            inside.update(one.file for one, _ in way[first:])
+        return {one for one, share in found.items() if share < MAIN and one not in inside}
+
+    def is_through(self, stack: int, files: Collection[str]) -> bool:
+        """Whether a stack goes through some files behind where it parts from forward passes."""
+        return any(one.file in files for one, _ in self._apart(stack))
+
+    def asked_at(self, files: Collection[str]) -> Frame | None:
+        """The line of the program that calls some files in forward passes, most of the time."""
+        lines: Counter[Frame] = Counter()
+        for stack in self._ahead:
+            own = [self._trace.frames[place] for place in self._trace.stacks[stack]]
+            at = next((at for at, one in enumerate(own) if one.file in files), 0)
+            lines.update([one for one in reversed(own[:at]) if is_user_file(one.file)][:1])
+        return lines.most_common(1)[0][0] if lines else None
+
+    def _apart(self, stack: int) -> Iterator[tuple[Frame, float]]:
+        """The functions of a stack from where its way parts from that of forward passes.
+
+        With each of them the share of backward passes that goes on from there.
+        """
         node, is_apart = -1, False
         for place in self._trace.stacks[stack]:
             frame = self._trace.frames[place]
             node = self._nodes[node, frame.key]
             forward, backward = self._shares[node]
             is_apart = is_apart or forward < MAIN * backward
-            if is_apart and _is_layer(frame.key):
-                return frame
-        return None
+            if is_apart:
+                yield frame, backward
 
 
 def _is_layer(function: Function) -> bool:

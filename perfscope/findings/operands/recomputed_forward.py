@@ -16,19 +16,20 @@ from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, PhaseKind
+from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
 
 KEEP = (
-    "Keep activations where memory has room for them: no gradient_checkpointing=True, and no "
+    "keep activations where memory has room for them: no gradient_checkpointing=True, and no "
     "torch.utils.checkpoint around these layers, or around fewer of them."
 )
 NOT_SEEN = "No layer of a forward pass was seen at work in a backward pass."
 
 
 def has_passes(results: Results) -> bool:
-    """Whether forward and backward passes are told apart, and samples show what they do."""
+    """Whether backward passes are told apart, and samples show what they do."""
     kinds = {phase.kind for phase in results.phases}
-    return {PhaseKind.FORWARD, PhaseKind.BACKWARD} <= kinds and results.trace.has_stacks
+    return PhaseKind.BACKWARD in kinds and results.trace.has_stacks
 
 
 def judge(run: Facts) -> Outcome:
@@ -55,10 +56,18 @@ def judge(run: Facts) -> Outcome:
         gain=gain,
         confidence=Confidence.HIGH,
         ranks=tuple(one.rank for one in found),
-        where=(worst.place, *passes[0].where[:1]),
+        where=(worst.place, *_asked_at(worst), *passes[0].where[:1]),
         evidence=(*map(_evidence, found[:MOST_PLACES]), *_memory(results)),
-        actions=(KEEP,),
+        actions=(_action(worst),),
     )
+
+
+def _asked_at(found: Recomputed) -> tuple[Frame, ...]:
+    return () if found.asked_at is None else (found.asked_at,)
+
+
+def _action(found: Recomputed) -> str:
+    return f"In {wording.place(found.asked_at or found.place)}: {KEEP}"
 
 
 def _gain(run: Facts, passes: Sequence[PhaseResult], found: Sequence[Recomputed]) -> Gain:
@@ -91,7 +100,8 @@ def _recomputed(results: Results) -> tuple[Recomputed, ...]:
         [results.phase_ids.index(phase.id) for phase in _of_kind(results, kind)]
         for kind in (PhaseKind.FORWARD, PhaseKind.BACKWARD)
     )
-    return recomputed(results.trace, results.timelines, results.focus, forward, backward)
+    # a loop of the program's own has no phase for its forward passes
+    return recomputed(results.trace, results.timelines, results.focus, forward or [-1], backward)
 
 
 def _of_kind(results: Results, kind: PhaseKind) -> Sequence[PhaseResult]:

@@ -20,17 +20,27 @@ HELPER = ("Module._call_impl", "/env/site-packages/torch/nn/modules/module.py", 
 ENGINE = ("torch._C._EngineBase.run_backward", BUILT_IN, 0)
 
 
-def judged(*, again: int, inside: list[tuple[str, str, int]]) -> Finding:
-    """Steps of 30 ms forward and 60 ms backward, of which `again` tenths show `inside`."""
+def judged(
+    *,
+    again: int,
+    inside: list[tuple[str, str, int]],
+    ahead: list[tuple[str, str, int]] = LAYER,
+    is_told: bool = True,
+) -> Finding:
+    """Steps of 30 ms forward and 60 ms backward, of which `again` tenths show `inside`.
+
+    Forward passes are phases where that is told, as by a framework's own loop.
+    """
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
         for step in range(STEPS):
             begin = 1.0 + 0.1 * step
-            rank.phase(PhaseKind.FORWARD, begin, begin + 0.03, step=step)
+            if is_told:
+                rank.phase(PhaseKind.FORWARD, begin, begin + 0.03, step=step)
             rank.phase(PhaseKind.BACKWARD, begin + 0.03, begin + 0.095, step=step)
             for tick in range(3):
-                rank.stack(begin + 0.01 * tick + 0.005, [*MAIN, *LAYER])
+                rank.stack(begin + 0.01 * tick + 0.005, [*MAIN, *ahead])
             for tick in range(6):
                 below = inside if tick < again else [ENGINE]
                 rank.stack(begin + 0.03 + 0.01 * tick + 0.005, [*MAIN, RUN, *below])
@@ -48,6 +58,23 @@ def test_layers_below_the_backward_pass_are_computed_again() -> None:
     assert found.gain_interval_s is not None
     assert found.gain_interval_s[0] < 0.02 * STEPS < found.gain_interval_s[1]
     assert found.ranks == (0, 1)
+
+
+CHECKPOINT = "/env/site-packages/torch/utils/checkpoint.py"
+HOOK = ("unpack_hook", CHECKPOINT, 90)
+ASKED = [("Net.forward", "/job/model.py", 52), ("checkpoint", CHECKPOINT, 19), *LAYER]
+
+
+def test_a_loop_of_the_programs_own_tells_no_forward_pass() -> None:
+    """The line that asks for checkpoints is named, and what these take around the layers counts."""
+    layers = judged(again=2, inside=[HOOK, *LAYER], ahead=ASKED, is_told=False)
+    assert layers.status is Status.FAIL
+    assert layers.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
+    assert layers.actions[0].startswith("In Net.forward() (model.py:52): ")
+    assert [(one.function, one.line) for one in layers.where[:2]] == [
+        ("Block.forward", 12),
+        ("Net.forward", 52),
+    ]
 
 
 def test_what_a_backward_pass_of_its_own_shares_with_layers_is_none() -> None:
