@@ -10,7 +10,7 @@ import numpy as np
 from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_rules import is_of_arrays, is_trainer, module_of
-from perfscope.attribution.ledger import INDEX
+from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.stack_rules import (
     BUILT_IN,
     NATIVE_FILES,
@@ -81,6 +81,7 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
         training.add(Activity.LOCK)
     is_training = np.isin(activity, [ACTIVITIES.index(one) for one in training])
     is_training &= ~_excluded(trace, activity)
+    is_training |= (activity == ACTIVITIES.index(Activity.INTERPRETER)) & _calling(trace, timelines)
     return np.where(is_training | _in_numeric_functions(trace, activity), -1, activity)
 
 
@@ -91,6 +92,20 @@ def _excluded(trace: Trace, activity: Ints) -> Bools:
     for place in np.flatnonzero(locked).tolist():
         found[place] = waited_for(trace.frames, trace.stacks[place]) in LOCKS
     return found
+
+
+def _calling(trace: Trace, timelines: Sequence[Timeline]) -> Bools:
+    """Which stacks are mostly in communication: outside of it they are on the way to or from it.
+
+    What binds a library to Python is no code of the program's that could be another one.
+    """
+    found = np.zeros((2, len(trace.stacks)), np.int64)
+    for rank, timeline in zip(trace.ranks, timelines, strict=False):
+        if len(timeline.accounts):
+            seen = rank.main_stacks
+            is_call = IS_COMMUNICATION[timeline.accounts[timeline.at(seen["t"])]]
+            np.add.at(found, (is_call.astype(np.int64), seen["stack"].astype(np.int64)), 1)
+    return found[1] > found[0]
 
 
 def _has_workers(trace: Trace) -> bool:

@@ -51,6 +51,26 @@ def test_the_end_of_a_loop_is_where_an_operator_of_what_it_calls_is_seen_to_be_o
     assert told == [Activity.INTERPRETER, None, Activity.INTERPRETER]
 
 
+@pytest.mark.parametrize(("in_calls", "told"), [(6, None), (3, Activity.INTERPRETER)])
+def test_what_binds_a_library_of_communication_to_python_is_part_of_it(
+    in_calls: int, told: Activity | None
+) -> None:
+    """A line that is mostly seen inside its calls: ten samples, one each 10 ms."""
+    line = ("exchange", "/home/me/train.py", 39)
+    builder = TraceBuilder(1, end_s=1.0)
+    rank = builder.rank(0)
+    for tick in range(10):
+        at = 0.1 + 0.01 * tick
+        if tick < in_calls:
+            rank.op("MPI_Waitall", at - 0.001, at + 0.001, request=2)
+        rank.stack(at, [line])
+    rank.stack(0.5, [TOKENIZE, TENSOR])
+    trace = builder.build()
+    found = not_training(trace, compute(trace).timelines)
+    stack = next(at for at, one in enumerate(trace.stacks) if trace.frames[one[-1]].line == 39)
+    assert (ACTIVITIES[found[stack]] if found[stack] >= 0 else None) == told
+
+
 def test_where_no_leaf_is_recorded_python_may_all_be_numeric() -> None:
     assert shown([DIFFUSE], [TOKENIZE]) == [None, None]
 

@@ -25,12 +25,17 @@ from perfscope.findings.facts.imbalance_words import (
     why_differs,
 )
 from perfscope.findings.facts.uneven_work import input_wait_s
+from perfscope.judging import ALONE
 from perfscope.metrics.host.samples import samples_by_rank
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.units import NS, capitalized, format_count, format_seconds, format_share
+
+LITTLE_BY_ITSELF = "Evening out the work of the ranks saves little by itself"
+"""How much they work differs, but they wait for each other's results, by turns or for another rank.
+"""
 
 REPORT_SAMPLES = (
     "Report the samples of each step with perfscope.step(samples=...): that tells extra work from "
@@ -94,9 +99,10 @@ def _passed(results: Results, found: Judgment) -> Outcome:
     if facts.pattern is Pattern.STRAGGLER and found.status is not Status.PASS:
         slow = f"{wording.ranks(facts.overloaded)} {inflected(facts, 'take')}"
         return passed(f"{text}: {slow} longer for the same work.", Confidence.MEDIUM)
+    is_even = facts.load_balance > ALONE
     return Finding(
         status=Status.PASS,
-        title="The ranks work about equally long",
+        title="The ranks work about equally long" if is_even else LITTLE_BY_ITSELF,
         summary=f"{text}; work spread evenly would save {_nothing_or(results, gain.seconds)}.",
         gain=gain if is_claim else None,
         confidence=Confidence.HIGH if facts.evenly else Confidence.MEDIUM,

@@ -148,8 +148,9 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.CHAINED: (
         "In each step {ranks} {work}{at} while {rest} {wait} for the result",
         (
-            "Split this work over all ranks, as a collective such as Allreduce does with sums, or "
-            "let the other ranks do what does not need the result meanwhile."
+            "Split this work over all ranks: let who only waits or hands out work take a part of "
+            "it as well (a collective such as Allreduce adds up sums), or do meanwhile what does "
+            "not need the result."
         ),
     ),
     LossPattern.BURSTS: (
