@@ -51,10 +51,7 @@ def judge(run: Facts) -> Outcome:
         found.update(way for stack in stacks if (way := ways[stack]) is not None)
     if not found:
         return passed("No library was seen to compute a gradient by finite differences.")
-    inside = np.array([way is not None for way in ways], np.bool_)
-    called = {(way.asked_at, way.called.key) for way in found}
-    direct = np.array([_is_direct(trace, stack, called) for stack in trace.stacks]) & ~inside
-    by_differences, directly = (_seconds(results, which) for which in (inside, direct))
+    by_differences, directly = _spent(results, ways, found)
     saved = [max(0.0, a - b) for a, b in zip(by_differences, directly, strict=True)]
     gain = saved_of_ranks(results, saved)
     status = thresholds.deserved(gain)
@@ -93,6 +90,17 @@ def _action(way: _Way) -> str:
         "(SciPy: `jac=`, or `jac=True` where the function returns both), derived by hand or by "
         "automatic differentiation (PyTorch, JAX)."
     )
+
+
+def _spent(
+    results: Results, ways: Sequence[_Way | None], found: Collection[_Way]
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Seconds of each rank in calls for differences, and in others for the same purpose."""
+    stacks = results.trace.stacks
+    inside = np.array([way is not None for way in ways], np.bool_)
+    called = {(way.asked_at, way.called.key) for way in found}
+    direct = np.array([_is_direct(results.trace, one, called) for one in stacks]) & ~inside
+    return _seconds(results, inside), _seconds(results, direct)
 
 
 def _seconds(results: Results, chosen: Bools) -> Sequence[float]:
