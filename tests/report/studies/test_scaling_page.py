@@ -102,8 +102,8 @@ def test_the_command_stands_first_as_far_as_the_runs_have_it_in_common(
     for run, words in zip(made["runs"], commands, strict=True):
         run["command"] = list(words)
     shown = re.search(r'<p class="command">.*?<code>(.*?) ?</code>', page_of(made))
-    words = re.sub(r"<[^>]*>", "", shown.group(1)) if shown else ""
-    assert html.unescape(words) == told
+    plain = re.sub(r"<[^>]*>", "", shown.group(1)) if shown else ""
+    assert html.unescape(plain) == told
 
 
 @pytest.mark.parametrize("sizes", [(4,), (1, 2), (1, 2, 4)])
