@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from perfscope.agent.perfscope_agent import held
+from perfscope.agent.perfscope_agent.operand_arrays import Array
 from tests.agent.jobs import Job
 from tests.agent.test_operands import run_and_tell, seen
 
@@ -158,3 +160,29 @@ def test_all_that_c_keeps_is_not_listed(job: Callable[..., Job]) -> None:
     text = DIFFERENT + FUNCTION.format("used") + TOO_MUCH
     done = run_and_tell(job, text, b"True True\n")
     assert not seen(done, "used", "holder")
+
+
+class Table:
+    """An object of the program's that keeps all it has in a dictionary."""
+
+
+def value_of(digest: int, rows: int, *, salt: int = 0) -> int:
+    """What processes tell of a table; addresses and hashes of texts are those of one of them."""
+    form = 77
+    told = [
+        form,
+        (1000 + salt, Table, None),
+        (2000 + salt, dict, None),
+        (3000 + salt, str, [4000 + salt]),
+        (5000 + salt, int, [rows, rows.bit_length()]),
+        (6000 + salt, bytes, ["an array"]),
+    ]
+    array = Array("array", "float64", "native", 4096, (4,)).laid_out(8, None)
+    found = held.seen(told, lambda kind, _: array if kind is bytes else None, lambda _: digest)
+    assert found is not None
+    return found[0].value
+
+
+def test_what_an_object_holds_is_the_same_for_all_processes_where_its_values_are() -> None:
+    assert value_of(5, 3) == value_of(5, 3, salt=1)
+    assert len({value_of(5, 3), value_of(6, 3), value_of(5, 4)}) == 3

@@ -122,12 +122,16 @@ def _is_in_place(raw: bytes, place: int) -> bool:
 def _put_back(code: CodeType) -> list[str]:
     """The attributes that a function reads and then puts something into."""
     told = bytecode.between(code, 0, len(code.co_code))
-    found = []
-    for at, (name, argument) in enumerate(told):
-        if name == "STORE_ATTR":
-            owner = bytecode.paths(code, told[max(0, at - 1) : at])
-            path = (*owner[0], code.co_names[argument]) if owner else ()
-            found += [path] if path in bytecode.paths(code, told[:at]) else []
+    stores = [at for at, (name, _) in enumerate(told) if name == "STORE_ATTR" and at]
+    read: set[tuple[object, ...]] = set()
+    found: list[tuple[object, ...]] = []
+    begin = 0
+    for at in stores:
+        read.update(bytecode.paths(code, told[begin:at]))
+        owner = bytecode.paths(code, told[at - 1 : at])
+        path = (*owner[0], code.co_names[told[at][1]]) if owner else ()
+        found += [path] if path in read else []
+        begin = at + 1
     return [bytecode.name(code, path) for path in found]
 
 

@@ -45,6 +45,7 @@ _SIZE_BITS = 31
 _NEAR = 4  # times a size, at most, that an array may be brought to
 _BARE = object.__basicsize__
 _POINTER = 8
+_name_of = type.__dict__["__name__"].__get__
 _size_of, _dict_at, _weak_at = [
     type.__dict__[name].__get__ for name in ("__basicsize__", "__dictoffset__", "__weakrefoffset__")
 ]
@@ -98,24 +99,29 @@ def seen(
 ) -> _Seen | None:
     """What an object holds, as one array of all its values, and a digest of that.
 
-    None where it holds no array, or something that is not known.
+    The `value` of that array is a digest that other processes have as well. None where it holds no
+    array, or something that is not known.
     """
-    values, arrays, parts = 0, 0, held[:1]
+    values, arrays, parts, everywhere = 0, 0, held[:1], held[:1]
     for identity, kind, told in held[1:]:
         array = make(kind, told) if told else None
         if array is not None:
             arrays += 1
             values += array.elements
             parts.append(digest(array) if arrays <= _MOST_ARRAYS else 0)
+            everywhere.append(parts[-1])
         elif told is None and (_is_one_of(kind, _STRUCTURE) or _keeps_all(kind)):
             parts.append(id(kind))
+            everywhere.append(_name_of(kind))
         else:
             parts.append(_constant(kind, identity, told))
+            everywhere.append(_text(kind, told))
         if not parts[-1]:
             return None
     if not arrays:
         return None
     whole = Array(OBJECT, "values", "native", 0, (values,)).laid_out(1, None)
+    whole.value = operand_arrays.of_parts(tuple(everywhere))
     return whole, hash(tuple(parts)) or 1
 
 
@@ -130,9 +136,12 @@ def constant_at(path: tuple[object, ...], answer: Any) -> int:
 
 def number(path: tuple[object, ...], answer: Any) -> object:
     """A text of a number, the same in all processes; of anything else whether it is a constant."""
-    if answer and answer[3] and any(answer[2] is kind for kind, _ in _NUMBERS):
-        return repr(answer[3])
-    return int(constant_at(path, answer) != 0)
+    text = _text(*answer[2:4]) if answer else ""
+    return text or int(constant_at(path, answer) != 0)
+
+
+def _text(kind: type, told: _Told) -> str:
+    return repr(told) if told and any(kind is one for one, _ in _NUMBERS) else ""
 
 
 def integer(answer: Any) -> int:

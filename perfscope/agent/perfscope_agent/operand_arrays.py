@@ -73,7 +73,7 @@ class Array:
         self.item_bytes = 1
         self.strides: tuple[int, ...] = ()
         self.has_gradient = False
-        self.value = 0  # of a number, its digest: where it lies is not known
+        self.value = 0  # a digest of a number or an object, which lies nowhere as an array does
 
     def laid_out(self, item_bytes: int, strides: Any) -> Array:
         """With the bytes of a value, and from one to the next; None: one behind the other."""

@@ -109,7 +109,7 @@ class _Site:
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
         self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
         self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
-        self.computed, self.updated = accesses.computed(code), accesses.updated(code)
+        self.computed = accesses.computed(code)
         stored = bytecode.stored_local(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.visits = self.looks = self.whole_looks = self.result_looks = 0
@@ -137,16 +137,17 @@ class _Site:
         self.result_looks += bool(digest)
         self.results.see(digest)
 
-    def _is_updated(self, name: str) -> bool:
-        """Whether its function changes an operand, or what holds that, by what that was before."""
-        return name.partition("[")[0] in self.updated
-
     def place(self, places: Places) -> str:
         """Its function, file and line."""
         return recorder.place_text(*places.where(self.code, self.last))
 
-    def told(self, places: Places, line_visits: dict[_Line, int]) -> dict[str, Any]:
-        """All of it, for the metadata; `line_visits`: of each line, how often it was met."""
+    def told(
+        self, places: Places, line_visits: dict[_Line, int], updated: list[str]
+    ) -> dict[str, Any]:
+        """All of it, for the metadata.
+
+        `line_visits`: of each line, how often it was met. `updated`: what its function changes.
+        """
         operands = list(self.operands.items())  # of now: a look may go on
         callers = sorted(self.callers.items(), key=lambda one: -one[1])
         return {
@@ -168,7 +169,7 @@ class _Site:
             "picked": redact_value(self.picked),
             "adds": self.adds,
             "met": [redact_value(name) for name in self.met],
-            "updated": [redact_value(name) for name in self.operands if self._is_updated(name)],
+            "updated": [redact_value(n) for n, _ in operands if n.partition("[")[0] in updated],
             "computed": [redact_value(name) for name in self.computed if name in self.operands],
             "operands": [one.told(name) for name, one in operands if one.looks],
         }
@@ -215,7 +216,11 @@ class Looker:
         for site in sites:
             line = id(site.code), line_of(site.code, site.last)
             visits[line] = visits.get(line, 0) + site.visits
-        kept = [site.told(self._places, visits) for site in sites[:_MOST_TOLD] if site.operands]
+        told = [site for site in sites[:_MOST_TOLD] if site.operands]
+        # all of a function is looked at for this, once and not while it is at work
+        codes = {id(site.code): site.code for site in told if site.at_meetings.told()}
+        changed = {number: accesses.updated(code) for number, code in codes.items()}
+        kept = [site.told(self._places, visits, changed.get(id(site.code), [])) for site in told]
         return {
             "looks": self.looks,
             "cpu_ns": self._budget.spent_ns,
@@ -325,7 +330,7 @@ class Looker:
                 told = ".".join(name.split(".")[: answer[0]]) + ("[0]" if is_item else "")
                 seen.append((told, array, digest, facts))
                 parts.append(0 if is_item else digest)
-                everywhere.append(digest * (array.kind != held.OBJECT))
+                everywhere.append(array.value or digest)
             else:
                 parts.append(held.constant_at(path, answer))
                 everywhere.append(held.number(path, answer))
