@@ -100,7 +100,7 @@ def without_findings(
     whole_s, name = whole(results)
     much = f"{100 * WARN_SHARE:g} % of the {format_seconds(whole_s)} {name}"
     found = _found_nothing(results, losses)
-    told = f"{apart(results)}{found}: no change is known that would surely save {much}."
+    told = f"{apart(results)}{found}: nothing that is sure to save {much}."
     if losses is None or not losses.lost_share:
         return f"{told}{rest}"
     most = "" if is_well(losses) else _largest(losses, ranks, is_disturbed=is_disturbed)

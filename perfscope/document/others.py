@@ -38,4 +38,4 @@ def beside_others(
         return f"{of_job} {told} and these figures less sure.".lstrip()
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
     others = f"{told}: with no other load on the host, the run would be {saved} shorter"
-    return f"{others}. Apart from that: {inside(of_job)}"
+    return f"{others}. Apart from that, {inside(of_job)}"

@@ -69,7 +69,7 @@ def _of_part(finding: Finding, saving: Gain) -> str:
     if not whole or not part or not part.part:
         return ""
     amounts = f"{_spent(whole)}, {format_seconds(part.seconds)}"
-    return f"Of the {amounts} is {part.part}, and the next step removes that"
+    return f"Of the {amounts} is {part.part}, and the first action removes that"
 
 
 def _spent(spent: Spent) -> str:

@@ -355,7 +355,7 @@ class LossPattern(Named):
     VARYING = "varying", "every step, a different rank"
     ALTERNATING = "alternating", "each rank in steps of its own, in turn"
     CHAINED = "chained", "every step, ranks whose result the others need"
-    BURSTS = "bursts", "rarely, long each time"
+    BURSTS = "bursts", "in a few long stretches"
     WINDOW = "window", "in one part of the run"
     SHIFTING = "shifting", "moves between ranks during the run"
     ONCE = "once", "once"

@@ -335,12 +335,12 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "No problem was found: no change is known that would surely save 1 % of the "
+                "No problem was found: nothing that is sure to save 1 % of the "
                 "30.0 s run. 8.7 % of it went to something other than useful computation, and of "
                 "84.7 % nothing is known. The largest loss is "
             ),
         ),
-        (0.01, "info", "No problem was found: no change is known"),
+        (0.01, "info", "No problem was found: nothing that is sure"),
     ],
 )
 def test_what_is_lost_without_a_finding_is_no_pass(busy_s: float, status: str, told: str) -> None:

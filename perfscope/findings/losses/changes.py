@@ -146,11 +146,10 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
         ),
     ),
     LossPattern.CHAINED: (
-        "In each step {ranks} {work}{at} while {rest} {wait} for the result",
+        "In each step {rest} {wait} for the result while {ranks} {work}{at}",
         (
-            "Split this work over all ranks: let who only waits or hands out work take a part of "
-            "it as well (a collective such as Allreduce adds up sums), or do meanwhile what does "
-            "not need the result."
+            "Let the ranks that wait do a part of this work as well, also those that hand it out, "
+            "and combine the results; or let them do meanwhile what does not need the result."
         ),
     ),
     LossPattern.BURSTS: (

@@ -13,7 +13,7 @@ import numpy as np
 from perfscope.arrays import Bools, Floats
 from perfscope.attribution.activity_rules import module_of
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file, words_of
-from perfscope.findings.core import thresholds
+from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import Evidence, Finding, Gain, Spent
 from perfscope.findings.core.gain import as_bare_bound, saved
 from perfscope.findings.facts.facts import Facts
@@ -34,7 +34,7 @@ TELLS = (Activity.COMPILING, Activity.IMPORTING)
 class MadeAnew:
     """What is compiled again and again in the function in which most of a group is lost."""
 
-    name: str  # of the library's function, `re._compile`
+    name: str  # of the library's function that the program calls, `re.sub`
     share: float  # of the time of the program's function, outside communication
     mean_s: float  # seconds of a rank in it
     gain: Gain  # of keeping what it makes, at most
@@ -44,6 +44,11 @@ class MadeAnew:
         row = Evidence(f"Of it, compiling in {self.name}(), per rank", self.mean_s, "s")
         return replace(
             finding,
+            title=(
+                f"{wording.place(finding.where[0])} compiles anew all through the run, for "
+                f"{format_seconds(self.mean_s)} per rank"
+            ),
+            summary=f"{finding.title}. {finding.summary}",
             evidence=(*finding.evidence, row),
             actions=(self.action, *finding.actions),
             first=self.gain,
@@ -54,9 +59,9 @@ class MadeAnew:
         """What to keep, and how long it takes; its gain is told as that of the first action."""
         part = format_share(self.share)
         return (
-            f"Compile once, before the loop, and keep the result: {self.name}() compiles anew all "
-            f"through the run, for {format_seconds(self.mean_s)} per rank, {part} of this "
-            "function's time."
+            f"Compile once, before the loop, and keep the result: calls of {self.name}() compile "
+            f"anew all through the run, for {part} of this function's time. (A cache of the "
+            "library does not help where more is compiled by turns than it holds.)"
         )
 
 
@@ -93,8 +98,7 @@ def made_anew(run: Facts, group: Group) -> MadeAnew | None:
     if gain.share < thresholds.WARN_SHARE:
         return None
     mean_s = float(spent[makes].sum()) * NS / len(ranks)
-    part = Spent(mean_s, is_each=len(ranks) > 1, part=f"compiling in {name}()")
-    gain = replace(gain, spent=part)
+    gain = replace(gain, spent=Spent(mean_s, is_each=len(ranks) > 1))
     return MadeAnew(name, _share(spent, makes, here), mean_s, gain)
 
 
@@ -109,13 +113,18 @@ def _most(trace: Trace, here: Bools, spent: Floats) -> tuple[str, Bools]:
 
 
 def _compiler(frames: Sequence[Frame]) -> str:
-    """The first function of a library that compiles, below the program's own; "" none."""
+    """The function of a library that the program calls and that compiles; "" none."""
     own = max((at for at, one in enumerate(frames) if is_user_file(one.file)), default=-1)
-    for one in frames[own + 1 :]:
-        name = one.function.rpartition(".")[2]
-        if one.file not in NATIVE_FILES and "compile" in words_of(name):
-            return f"{module_of(one.file).partition('.')[0]}.{one.function}"
+    called = [one for one in frames[own + 1 :] if one.file not in NATIVE_FILES]
+    for at, one in enumerate(called):
+        if "compile" in words_of(_name(one)):
+            public = next((it for it in called[:at] if not _name(it).startswith("_")), one)
+            return f"{module_of(public.file).partition('.')[0]}.{public.function}"
     return ""
+
+
+def _name(frame: Frame) -> str:
+    return frame.function.rpartition(".")[2]
 
 
 def _lasts(run: Facts, rank: Rank, makes: Bools) -> bool:

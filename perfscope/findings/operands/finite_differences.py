@@ -60,7 +60,7 @@ def judge(run: Facts) -> Outcome:
             f"Finite differences take {format_seconds(max(by_differences))} at most on a rank."
         )
     most = found.most_common(1)[0][0]
-    who, whose = wording.called(most.asked_at), wording.called(most.called)
+    who, whose = wording.place(most.asked_at), wording.called(most.called)
     saving = wording.saving(results, gain.seconds, is_bound=True)
     return Finding(
         status=status,
@@ -86,9 +86,9 @@ def judge(run: Facts) -> Outcome:
 def _action(way: _Way) -> str:
     at = places.place(way.asked_at.function, way.asked_at.file, way.asked_at.line)
     return (
-        f"In {at}: give the gradient of {wording.called(way.called)} as a function of its own "
-        "(SciPy: `jac=`, or `jac=True` where the function returns both), derived by hand or by "
-        "automatic differentiation (PyTorch, JAX)."
+        f"In {at}: pass a function that computes the gradient of {wording.called(way.called)} "
+        "(SciPy: `jac=gradient`; or return value and gradient together and pass `jac=True`), "
+        "derived by hand or by automatic differentiation (PyTorch, JAX)."
     )
 
 

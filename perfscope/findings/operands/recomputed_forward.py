@@ -20,8 +20,8 @@ from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
 
 KEEP = (
-    "keep activations where memory has room for them: no gradient_checkpointing=True, and no "
-    "torch.utils.checkpoint around these layers, or around fewer of them."
+    "do without checkpointing these activations (torch.utils.checkpoint, "
+    "gradient_checkpointing=True), or checkpoint fewer layers, as far as memory has room."
 )
 NOT_SEEN = "No layer of a forward pass was seen at work in a backward pass."
 
@@ -47,7 +47,10 @@ def judge(run: Facts) -> Outcome:
     saving = wording.saving(results, gain.seconds, is_bound=gain.is_bound)
     return Finding(
         status=status,
-        title=f"The backward pass computes {wording.place(worst.place)} a second time",
+        title=(
+            f"The backward pass computes {wording.place(worst.place)} a second time, as its "
+            "activations are checkpointed"
+        ),
         summary=(
             f"Samples show forward work in {format_share(worst.share)} of the backward pass: its "
             "activations were not kept, so each layer is computed again before its gradients. Kept "

@@ -28,7 +28,7 @@ def judge(run: Facts) -> Outcome:
         return passed(
             "At no function were several ranks seen to work on the same contents at the same time."
         )
-    saved = [sum(own) for own in zip(*(one.saved_s for one in found), strict=True)]
+    saved = _saved(results, found)
     gain = saved_of_ranks(results, saved)
     status = thresholds.deserved(gain)
     if not status.is_fault:
@@ -38,10 +38,10 @@ def judge(run: Facts) -> Outcome:
         )
     return Finding(
         status=status,
-        title=f"{_whom(results)} {_do(found)} in {listed([*map(_called, found[:2])])}",
+        title=_title(results, found),
         summary=_summary(run, found, gain.seconds),
         gain=gain,
-        confidence=Confidence.MEDIUM,
+        confidence=Confidence.HIGH,
         ranks=tuple(
             rank.number
             for rank, seconds in zip(results.trace.ranks, saved, strict=True)
@@ -54,6 +54,17 @@ def judge(run: Facts) -> Outcome:
     )
 
 
+def _saved(results: Results, found: Sequence[Replicated]) -> Sequence[float]:
+    """Seconds that each rank saves at most that does its part alone.
+
+    Of training on the same data that is so much of all steps: an epoch has fewer of them.
+    """
+    spent_s = results.steps.spent_s
+    if _trains(found) and spent_s is not None:
+        return [spent_s * (1.0 - 1.0 / found[0].copies)] * len(results.trace.ranks)
+    return [sum(own) for own in zip(*(one.saved_s for one in found), strict=True)]
+
+
 def _whom(results: Results) -> str:
     return "Both ranks" if len(results.trace.ranks) == 2 else "Ranks"
 
@@ -63,8 +74,10 @@ def _trains(found: Sequence[Replicated]) -> bool:
     return any(one.has_gradient for it in found for one in it.operands)
 
 
-def _do(found: Sequence[Replicated]) -> str:
-    return "train on the same data" if _trains(found) else "compute the same"
+def _title(results: Results, found: Sequence[Replicated]) -> str:
+    if _trains(found):
+        return f"{_whom(results)} train on the same data: the work of one of them counts"
+    return f"{_whom(results)} compute the same in {listed([*map(_called, found[:2])])}"
 
 
 def _called(found: Replicated) -> str:
@@ -86,8 +99,9 @@ def _summary(run: Facts, found: Sequence[Replicated], seconds: float) -> str:
     )
     if _trains(found):
         return (
-            f"{seen}: each rank goes through all the data. With a part for each, as many epochs "
-            f"would save {saving} in these lines alone."
+            f"{seen}: each rank goes through all the data, and the mean of equal gradients is that "
+            "of one rank. With a part of the data for each, an epoch has as many steps fewer: as "
+            f"many epochs would save {saving}."
         )
     return (
         f"{seen}: each rank does the work of all. Divided among them, it would save {saving}, "
@@ -123,13 +137,13 @@ def _actions(found: Sequence[Replicated]) -> tuple[str, ...]:
         "Allgather."
     )
     differ = (
-        "give each rank a part of the data of its own: a sampler that knows the rank "
-        "(PyTorch: `DataLoader(..., sampler=DistributedSampler(dataset))`), or another random seed "
-        "on each rank where data are drawn or generated."
+        "give each rank a part of the data of its own (PyTorch: "
+        "`DataLoader(..., sampler=DistributedSampler(dataset))`)"
     )
+    seeds = "where they are drawn or generated, take another random seed on each rank"
     if _trains(found):
-        return (f"In the input of {at}: {differ}",)
-    return divide, f"If ranks are meant to work on different data, {differ}"
+        return (f"Where the data come from that {at} works on: {differ}; {seeds}.",)
+    return divide, f"If ranks are meant to work on different data, {differ}; {seeds}."
 
 
 DIAGNOSIS = Diagnosis(
@@ -148,7 +162,8 @@ DIAGNOSIS = Diagnosis(
     evidence="moments at which ranks were seen in one line, how often with the same, and of what",
     gain_from=(
         "upper bound: the time in these lines on the rank that spends most in them, but for the "
-        "part that a rank would do of it; without the exchange of results"
+        "part that a rank would do of it; without the exchange of results. Of training on the same "
+        "data that part of all steps"
     ),
     rank=289,
     of_work=True,

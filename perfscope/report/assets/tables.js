@@ -63,6 +63,7 @@
   // something open not as it stands. Sentences are not interrupted: buttons stand behind them.
   function offerCode(code) {
     if (/^[\w. ]+$|\.\.\.|…/.test(code.textContent)) return;
+    if (!/\s|\(|^[A-Z][A-Z0-9_]*=./.test(code.textContent)) return;
     const button = copier("Copy", () => code.textContent);
     button.className = "copy-code";
     button.setAttribute("aria-label", `Copy ${code.textContent}`);

@@ -101,11 +101,11 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     told = verdict(facts, tuple(found.findings.values()), ())
     used = "rocesses outside the job used 1.0 of the 2 CPUs: with no other load on the host, the "
     assert told.sentence.startswith(f"P{used}")
-    assert " shorter. Apart from that: " in told.sentence
+    assert " shorter. Apart from that, " in told.sentence
     assert told.action.startswith("Record again while nothing else uses the host's CPUs")
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
-    of_job = verdict(facts, [fine], (), losses).sentence.split("from that: ")[1]
+    of_job = verdict(facts, [fine], (), losses).sentence.split("from that, ")[1]
     assert of_job.startswith("no problem was found: ")
     assert "Efficiency is low" not in of_job
     assert "used outside the job" not in of_job
@@ -129,7 +129,7 @@ def test_what_others_cost_is_told_where_nobody_knows_how_many_cpus_they_used() -
     told = beside_others("Nothing.", (), Gain(6.0, 0.3), Wholes(20.0, 20.0))
     assert told == (
         "Processes outside the job use its CPUs: with no other load on the host, the run would be "
-        "up to 6.00 s (30.0 % of the 20.0 s run) shorter. Apart from that: nothing."
+        "up to 6.00 s (30.0 % of the 20.0 s run) shorter. Apart from that, nothing."
     )
 
 

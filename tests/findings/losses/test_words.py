@@ -123,9 +123,9 @@ def test_who_waits_by_turns_for_whom(ranks: tuple[int, ...], world: int, begins:
     for seconds, is_more in ((told_s, False), (1.2 * told_s, True)):
         told = words.action(group, Gain(seconds, 0.1), world, turns.workers([entry]))
         assert ("more than this waiting, because data can be sent meanwhile. " in told) is is_more
-    assert ("Split this work over all ranks" in told) is (len(ranks) == 1)
+    assert ("do a part of this work as well" in told) is (len(ranks) == 1)
     seen = words.title(group, range(world), meeting=None, workers=turns.workers([entry]))
-    alone = "In each step rank 1 works in serve() (train.py:9) while rank 0 waits for the result"
+    alone = "In each step rank 0 waits for the result while rank 1 works in serve() (train.py:9)"
     assert (seen == alone) is (len(ranks) == 1)
 
 

@@ -53,7 +53,9 @@ def test_layers_below_the_backward_pass_are_computed_again() -> None:
     """20 ms of each step, whatever calls the layers there."""
     found = judged(again=2, inside=[("recompute_fn", "/env/checkpoint.py", 5), *LAYER])
     assert found.status is Status.FAIL
-    assert found.title == "The backward pass computes Block.forward() (model.py:12) a second time"
+    assert found.title.startswith(
+        "The backward pass computes Block.forward() (model.py:12) a second time"
+    )
     assert found.gain_s == pytest.approx(0.02 * STEPS, rel=0.1)
     assert found.gain_interval_s is not None
     assert found.gain_interval_s[0] < 0.02 * STEPS < found.gain_interval_s[1]
