@@ -71,7 +71,7 @@ def _whom(results: Results) -> str:
 
 def _trains(found: Sequence[Replicated]) -> bool:
     """Whether it is training by a framework that ranks do on the same data."""
-    return any(one.has_gradient for it in found for one in it.operands)
+    return any(one.has_gradient and not one.is_parameter for it in found for one in it.operands)
 
 
 def _title(results: Results, found: Sequence[Replicated]) -> str:

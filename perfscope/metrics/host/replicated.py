@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import comb, sqrt
 
-from perfscope.judging import ALONE, FEWEST_SAMPLES, SURE
+from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN, SURE
 from perfscope.metrics.host.hot_lines import NOT_COMPUTING
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
@@ -27,6 +27,7 @@ class Instruction:
     contents: int  # different ones in these
     copies: float  # on how many ranks the same was, on average over these
     by_chance: float  # at how many meetings it would be so if ranks took any of what was ever seen
+    alike_at: Sequence[int]  # the numbers of those meetings at which some worked on the same
 
     @property
     def is_of_arrays(self) -> bool:
@@ -81,10 +82,17 @@ def replicated(results: Results) -> tuple[Replicated, ...]:
     found = [(function, seen) for function, seen in functions.items() if seen.is_replicated()]
     alike = {id(one): one for _, seen in found for one in seen.alike}.values()
     is_sure = sum(one.contents for one in alike) >= FEWEST_SAMPLES
-    if not is_sure or not any(one.is_of_arrays for one in alike):
+    if not is_sure or not any(one.is_of_arrays for one in alike) or not _lasts(results, alike):
         return ()
     told = [_of_function(results, one, seen, callers.get(one, ())) for one, seen in found]
     return tuple(sorted(told, key=lambda one: -max(one.seconds, default=0.0)))
+
+
+def _lasts(results: Results, alike: Iterable[Instruction]) -> bool:
+    """Whether it is seen over most of the run: each rank may make its data once for itself."""
+    looked = [number for own in results.own_looks for one in own for number, _ in one.at_meetings]
+    at = [number for one in alike for number in one.alike_at]
+    return max(at) - min(at) > MAIN * (max(looked) - min(looked))
 
 
 def _callers(looks: Iterable[Sequence[WorkedOn]]) -> Mapping[Function, Sequence[Frame]]:
@@ -178,7 +186,8 @@ def compared(results: Results) -> Iterable[Instruction]:
 
 
 def _instruction(site: WorkedOn, digests: _Digests, together: _Digests) -> Instruction:
-    alike = [own for own in together.values() if len(set(own)) < len(own)]
+    alike_at = [number for number, own in together.items() if len(set(own)) < len(own)]
+    alike = [together[number] for number in alike_at]
     copies = sum(len(own) / len(set(own)) for own in alike)
     return Instruction(
         site=site,
@@ -187,6 +196,7 @@ def _instruction(site: WorkedOn, digests: _Digests, together: _Digests) -> Instr
         contents=len({digest for own in alike for digest in own}),
         copies=copies / len(alike) if alike else 1.0,
         by_chance=len(together) * _equal_share(digests),
+        alike_at=alike_at,
     )
 
 

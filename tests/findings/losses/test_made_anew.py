@@ -47,9 +47,7 @@ def test_what_is_compiled_all_through_the_run_has_a_share_and_a_gain_of_its_own(
     assert " compiles anew all through the run, for 1.2" in found.title
     assert len(found.actions) == 2
     values = {row.label: row.value for row in found.evidence}
-    assert values["Of it, compiling in re.sub(), per rank"] == pytest.approx(
-        0.02 * STEPS, rel=0.02
-    )
+    assert values["Of it, compiling in re.sub(), per rank"] == pytest.approx(0.02 * STEPS, rel=0.02)
 
 
 def test_what_is_compiled_at_the_beginning_is_kept_already() -> None:

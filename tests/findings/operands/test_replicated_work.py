@@ -83,6 +83,27 @@ def test_what_is_no_work_of_all_on_each(one: dict[str, Any], other: dict[str, An
     assert finding.status is Status.PASS
 
 
+def test_data_that_each_rank_makes_once_for_itself_are_no_fault() -> None:
+    """The first half of the moments alone show the same, those after that none of both."""
+    made = seen(same, at_meetings=[[number, same(number)] for number in range(1, 6)])
+    rest = site(
+        operand(name="x", contents=10),
+        instruction=30,
+        contents=10,
+        at_meetings=[[number, own(number)] for number in range(6, MEETINGS)],
+    )
+    assert judged(made, rest, others=[made, seen(own)])["replicated_work"].status is Status.PASS
+
+
+def test_validation_on_the_same_data_is_no_training() -> None:
+    """A layer's weights have gradients there as well."""
+    weight = operand(name="self.weight", kind="parameter", contents=1, requires_grad=True)
+    batch = operand(name="x", kind="tensor", dtype="float32", contents=10)
+    both = seen(same, operands=[batch, weight])
+    (finding,) = faults(both, others=[both]).values()
+    assert finding.title.startswith("Both ranks compute the same in whiten()")
+
+
 def test_what_changes_too_seldom_is_no_sign() -> None:
     """Two contents that both ranks had at a time, for half of the run each: they may be tables."""
     halves = seen(lambda number: 1 + (number > MEETINGS // 2))
