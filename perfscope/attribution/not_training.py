@@ -105,7 +105,8 @@ def _calling(trace: Trace, timelines: Sequence[Timeline]) -> Bools:
             seen = rank.main_stacks
             is_call = IS_COMMUNICATION[timeline.accounts[timeline.at(seen["t"])]]
             np.add.at(found, (is_call.astype(np.int64), seen["stack"].astype(np.int64)), 1)
-    return found[1] > found[0]
+    mostly: Bools = found[1] > found[0]
+    return mostly
 
 
 def _has_workers(trace: Trace) -> bool:
