@@ -66,7 +66,10 @@ def recomputed(
     seen = np.flatnonzero(whole).tolist()
     again = {stack: one for stack in seen if (one := ways.layer(stack))}
     files = ways.between(again)
+    asked_at = ways.asked_at(files)
     through = [stack for stack in seen if stack not in again and ways.is_through(stack, files)]
+    is_again = np.zeros(stacks, np.bool_)
+    is_again[[*again, *through]] = True
     found = []
     for rank, timeline, ns in zip(trace.ranks, timelines, spent, strict=True):
         places: Counter[Frame] = Counter()
@@ -76,10 +79,9 @@ def recomputed(
             continue
         rows = focus.within(rank.main_stacks)
         inside = np.isin(timeline.phases[timeline.at(rows["t"])], backward)
-        samples = int(np.isin(rows["stack"][inside], [*again, *through]).sum())
+        samples = int(is_again[rows["stack"][inside]].sum())
         most = places.most_common(1)[0][0]
         again_ns = places.total() + int(ns[through].sum())
-        asked_at = ways.asked_at(files)
         found.append(Recomputed(rank.number, int(ns.sum()), again_ns, samples, most, asked_at))
     return tuple(found)
 

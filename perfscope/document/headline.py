@@ -143,6 +143,8 @@ def outside(results: Results, worth_s: float) -> str:
     # files that tell sums have no moments, and so nothing before or after
     if run_s <= 0 or not results.trace.ranks or results.trace.format.is_report:
         return ""
+    if results.options.focus is not None:
+        return ""  # around a window that the user chose lie steps as well
     means = mean_spent_s(results)
     parts = {one.label.lower(): means[one] for one in (Account.START_UP, Account.SHUTDOWN)}
     parts |= {one.label.lower(): seconds for one, seconds in outside_s(results, means)}

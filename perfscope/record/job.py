@@ -242,7 +242,7 @@ def _left_on_the_node(left: Sequence[tuple[Path, Path]], shown: str) -> list[str
 def _missing_ranks(found: summary.Summary, run: RunFile) -> list[str]:
     """Why ranks of an MPI world left nothing, and what carries the recording to them."""
     lines = [f"{found.missing_ranks} of {found.world_size} ranks left no recording"]
-    carried = {"LD_PRELOAD", "PYTHONPATH", "PERFSCOPE_DIR", "PERFSCOPE_RECORDER"}
+    carried = {"LD_PRELOAD", "PYTHONPATH", "PERFSCOPE_DIR", "PERFSCOPE_RECORDER", "PERFSCOPE_KEY"}
     wanted = carried | run.options.variables().keys()
     names = [name for name in launch.FORWARDED if name in wanted]
     if found.is_open_mpi:

@@ -142,9 +142,8 @@ def job_environment(
     """
     environment = without_recording(base)
     environment["PERFSCOPE_DIR"] = str(directory)
-    environment["PERFSCOPE_KEY"] = secrets.token_hex(
-        16
-    )  # of digests, which none but ranks can tell
+    # of digests that none but the ranks make
+    environment["PERFSCOPE_KEY"] = secrets.token_hex(16)
     environment.update(options.variables())
     if injection.recorder is not None:
         environment["PERFSCOPE_RECORDER"] = str(injection.recorder)

@@ -40,6 +40,7 @@ INDICES = "int", "uint", "bool"
 
 LONGEST_NAME = 80
 _MOST_COMPUTED = 64
+_MOST_MEETINGS = 32
 _MOST_LENGTHS = 8
 BITS = 8
 
@@ -190,7 +191,7 @@ def _callers(told: Any) -> Iterator[tuple[Frame, int]]:
 
 def _meetings(told: Any) -> Iterator[tuple[int, int]]:
     """Numbers of meetings, and digests of what was seen then."""
-    for row in told if isinstance(told, list) else ():
+    for row in told[:_MOST_MEETINGS] if isinstance(told, list) else ():
         if isinstance(row, list) and len(row) == 2 and all(map(whole, row)):
             yield whole(row[0]), whole(row[1])
 

@@ -35,10 +35,10 @@ print([one[0] for one in array.pieces()], operand_arrays.digest(array, bytes(ran
 """
 
 
-def told(key: str, seed: str) -> str:
-    """What one process of a job tells of some contents."""
+def told(key: str, seed: str, before: str = "") -> str:
+    """What one process of a job tells of some contents, after some other code."""
     variables = {"PERFSCOPE_KEY": key, "PYTHONHASHSEED": seed, "PYTHONPATH": AGENT}
-    words, environment = [sys.executable, "-S", "-c", DIGESTS], {**os.environ, **variables}
+    words, environment = [sys.executable, "-S", "-c", before + DIGESTS], {**os.environ, **variables}
     return subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
 
 
@@ -51,3 +51,17 @@ def test_processes_of_one_job_alone_tell_equal_contents_alike() -> None:
     assert told("11ff" * 8, "1") != one
     assert told("no number", "1") != told("no number", "1")
     assert told("", "1") != told("", "1")
+
+
+NO_BLAKE = """
+import sys, types
+def refused(*_, **__):
+    raise ValueError("this Python may not")
+sys.modules["_blake2"] = types.SimpleNamespace(blake2b=refused)
+"""
+
+
+def test_without_such_a_function_digests_are_those_of_one_process() -> None:
+    """As of a Python that was set to use approved functions alone: the agent does all else."""
+    one, again = (told("00ff" * 8, "1", before=NO_BLAKE) for _ in range(2))
+    assert one != again

@@ -195,8 +195,10 @@ def test_ranks_on_hosts_that_began_at_other_times_meet(monkeypatch: pytest.Monke
         came.append([])
         while clocks.day_ns < begin_ns + 100 * 10**9:
             clocks.go_on(meetings.following_ns(clocks.since_ns) - clocks.since_ns)
-            came[-1].append(meetings.look())
-            assert meetings.look() == 0  # once
+            assert meetings.has_come()
+            came[-1].append(meetings.number)
+            assert not meetings.has_come()  # once
+            assert meetings.number == 0
         assert 0 not in came[-1]
     assert came[0] == came[1] == list(range(came[0][0], came[0][0] + len(came[0])))
     assert len(came[0]) == pytest.approx(100 / 1.0737, abs=2)
@@ -209,11 +211,11 @@ def test_who_comes_late_has_missed_a_meeting(monkeypatch: pytest.MonkeyPatch) ->
     while until_ns < 200_000_000:  # to one that is not followed by the next one at once
         until_ns = meetings.following_ns(clocks.since_ns) - clocks.since_ns
         clocks.go_on(until_ns if until_ns < 200_000_000 else 0)
+    other = Meetings()
     clocks.go_on(99_000_000)
-    assert meetings.is_now()
+    assert meetings.has_come()
     clocks.go_on(2_000_000)
-    assert not meetings.is_now()
-    assert meetings.look() == 0
+    assert not other.has_come()
 
 
 def test_who_can_afford_fewer_meetings_goes_to_some_of_those_of_others(

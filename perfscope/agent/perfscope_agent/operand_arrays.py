@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from _blake2 import blake2b  # `hashlib` would load OpenSSL
 from math import isnan
 
 from . import own_threads
@@ -33,17 +32,31 @@ _WHOLE_BYTES = 16384  # what has no more is read whole
 _ROW_BYTES = 2048
 _MOST_VALUES = 128
 _DIGEST_BYTES = 6
+_MOST_DIGEST = (1 << 8 * _DIGEST_BYTES) - 1
 
 
-def _key_of_job() -> bytes:
-    """What digests of all ranks of this job have in common, and those of no other one."""
+def _keyed() -> Any:
+    """What makes digests that all ranks of this job have in common, and no other job.
+
+    None where there is no key, or no such function: a Python may be built, or set, without it.
+    """
     try:
-        return bytes.fromhex(os.environ.get("PERFSCOPE_KEY", "")) or os.urandom(16)
-    except ValueError:
-        return os.urandom(16)
+        from _blake2 import blake2b  # `hashlib` would load OpenSSL
+
+        key = bytes.fromhex(os.environ["PERFSCOPE_KEY"])[:64]
+        blake2b(b"", digest_size=_DIGEST_BYTES, key=key)
+    except Exception:
+        return None
+    return (lambda told: blake2b(told, digest_size=_DIGEST_BYTES, key=key)) if key else None
 
 
-_key = _key_of_job()
+_make = _keyed()
+_salt = os.urandom(16)
+
+
+def are_common() -> bool:
+    """Whether digests can be compared with those of other processes of the job."""
+    return _make is not None
 
 
 def of_parts(parts: tuple[object, ...]) -> int:
@@ -52,7 +65,9 @@ def of_parts(parts: tuple[object, ...]) -> int:
 
 
 def _digest_of(told: bytes, rest: bytes = b"") -> int:
-    found = blake2b(told, digest_size=_DIGEST_BYTES, key=_key[:64])
+    if _make is None:
+        return hash((_salt, told, rest)) & _MOST_DIGEST or 1
+    found = _make(told)
     found.update(rest)
     return int.from_bytes(found.digest(), "little") or 1
 

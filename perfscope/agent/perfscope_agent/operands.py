@@ -194,7 +194,7 @@ class Looker:
 
     def look(self) -> None:
         """Looks once, if that is due and a library of arrays is loaded."""
-        self._meeting = meetings.look()
+        self._meeting = meetings.number
         if self._variables is None or not self._budget.is_left_for(self._meeting, self._cost_ns):
             return
         begin_ns = time.thread_time_ns()
@@ -245,7 +245,7 @@ class Looker:
         for number, site in enumerate(sites):
             site.visits += 1
             site.is_innermost = site.is_innermost and number == 0
-        is_seldom = self._meeting % _SELDOM != 0
+        is_seldom = not self._meeting or self._meeting % _SELDOM != 0
         if all(site.looks >= _ENOUGH and site.visits % _SELDOM and is_seldom for site in sites):
             return
         later = [self._with_results(site.code) for site in sites]
@@ -340,7 +340,7 @@ class Looker:
         held.note_lengths(site.lengths, integers, [array for _, array, _, _ in seen])
         is_whole = site.is_whole and bool(seen) and all(parts)
         site.see(seen, hash(tuple(parts)) or 1 if is_whole else 0)
-        if site.is_whole and seen and 0 not in everywhere:
+        if site.is_whole and seen and 0 not in everywhere and operand_arrays.are_common():
             site.at_meetings.see(self._meeting, operand_arrays.of_parts(tuple(everywhere)))
 
     def _learn_kinds(self) -> None:

@@ -121,6 +121,7 @@ class Meetings:
 
     def __init__(self) -> None:
         self._last = 0
+        self.number = 0  # of the one that has just come, 0: none has
 
     def following_ns(self, after_ns: int) -> int:
         """The first one after a moment, both by the monotonic clock."""
@@ -131,15 +132,11 @@ class Meetings:
             number += 1
         return _met_at_ns(number) - ahead_ns
 
-    def is_now(self) -> bool:
-        """Whether one is now at which nobody has looked yet."""
-        return self._now() != 0
-
-    def look(self) -> int:
-        """The number of the one that is now, once; 0 where there is none."""
-        number = self._now()
-        self._last = number or self._last
-        return number
+    def has_come(self) -> bool:
+        """Whether one has come that nobody has looked at yet; it is the one of `number`, once."""
+        self.number = self._now()
+        self._last = self.number or self._last
+        return self.number != 0
 
     def _now(self) -> int:
         day_ns = time.time_ns()

@@ -143,7 +143,8 @@ class Sampler:
                 if rec is not None and (seen or notes):
                     count = self._sample(rec, notes, (due_ns, dues_ns[seen]))
                     self._count(count, notes, now_ns / 1e9)
-                    if seen and (now_ns / 1e9 - others_s >= _OTHERS_S or meetings.is_now()):
+                    is_due = meetings.has_come() or now_ns / 1e9 - others_s >= _OTHERS_S
+                    if seen and is_due:
                         others_s = now_ns / 1e9
                         self.look_at_others(rec)
                         self._is_paid()

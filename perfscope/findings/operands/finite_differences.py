@@ -20,9 +20,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Trace
 from perfscope.units import NS, format_seconds
 
-_DIFFERENCES = re.compile(
-    r"num_?diff|finite_?diff|approx_(?:fprime|derivative|jac|grad|hess)", re.IGNORECASE
-)
+_DIFFERENCES = re.compile(r"num_?diff|approx_(?:fprime|derivative|hess)", re.IGNORECASE)
 """What libraries call the functions and modules that do so (SciPy, statsmodels, numdifftools)."""
 
 
@@ -44,7 +42,8 @@ def judge(run: Facts) -> Outcome:
     """How long calls take that only differences need."""
     results = run.results
     trace = results.trace
-    ways = [_way(trace, stack) for stack in trace.stacks]
+    told = [_is_of_differences(frame) for frame in trace.frames]
+    ways = [_way(trace, stack, told) for stack in trace.stacks]
     found = Counter[_Way]()
     for rank in trace.ranks:
         stacks = results.focus.within(rank.main_stacks)["stack"].tolist()
@@ -60,26 +59,31 @@ def judge(run: Facts) -> Outcome:
             f"Finite differences take {format_seconds(max(by_differences))} at most on a rank."
         )
     most = found.most_common(1)[0][0]
+    most_s, directly_s = max(zip(by_differences, directly, strict=True))
     who, whose = wording.place(most.asked_at), wording.called(most.called)
-    saving = wording.saving(results, gain.seconds, is_bound=True)
     return Finding(
         status=status,
-        title=f"{who} computes gradients of {whose} by finite differences",
+        title=f"{who} has derivatives of {whose} computed by finite differences",
         summary=(
-            f"For each gradient a library calls {whose} once more for each variable. These calls "
-            f"take {format_seconds(max(by_differences))} on the rank with most of them. With a "
-            f"gradient that costs as much as {whose} itself, the change would save {saving}."
+            f"For each derivative a library calls {whose} once more for each variable. These calls "
+            f"take {format_seconds(most_s)} on the rank with most of them. With a "
+            f"gradient that costs as much as {whose} itself, the change would save "
+            f"{wording.saving(results, gain.seconds, is_bound=True)}."
         ),
         gain=gain,
         confidence=Confidence.HIGH,
         ranks=tuple(rank.number for rank, s in zip(trace.ranks, saved, strict=True) if s > 0),
         where=(most.asked_at, most.called),
-        evidence=(
-            Evidence("Calls for differences, on the rank with most", max(by_differences), "s"),
-            Evidence("Other calls for the same purpose there", max(directly), "s"),
-            Evidence("Made by", f"{most.library.function} ({places.file_name(most.library.file)})"),
-        ),
+        evidence=_evidence(most, most_s, directly_s),
         actions=(_action(most),),
+    )
+
+
+def _evidence(way: _Way, most_s: float, directly_s: float) -> tuple[Evidence, ...]:
+    return (
+        Evidence("Calls for differences, on the rank with most", most_s, "s"),
+        Evidence("Other calls for the same purpose there", directly_s, "s"),
+        Evidence("Made by", f"{way.library.function} ({places.file_name(way.library.file)})"),
     )
 
 
@@ -122,9 +126,11 @@ def _is_direct(
     return any(at in own and function in keys for at, function in called)
 
 
-def _way(trace: Trace, stack: Sequence[int]) -> _Way | None:
+def _way(trace: Trace, stack: Sequence[int], is_of_differences: Sequence[bool]) -> _Way | None:
+    at = next((at for at, place in enumerate(stack) if is_of_differences[place]), 0)
+    if not at:
+        return None
     own = [trace.frames[place] for place in stack]
-    at = next((at for at, one in enumerate(own) if _is_of_differences(one)), 0)
     asked = next((one for one in reversed(own[:at]) if is_user_file(one.file)), None)
     called = next((one for one in own[at:] if is_user_file(one.file)), None)
     return None if asked is None or called is None else _Way(asked, own[at], called)

@@ -8,6 +8,7 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks, shape_of
+from perfscope.judging import ALONE
 from perfscope.metrics.host.replicated import Replicated, compared, replicated
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
@@ -28,7 +29,8 @@ def judge(run: Facts) -> Outcome:
         return passed(
             "At no function were several ranks seen to work on the same contents at the same time."
         )
-    saved = _saved(results, found)
+    trains = _trains(results, found)
+    saved = _saved(results, found, trains=trains)
     gain = saved_of_ranks(results, saved)
     status = thresholds.deserved(gain)
     if not status.is_fault:
@@ -38,8 +40,8 @@ def judge(run: Facts) -> Outcome:
         )
     return Finding(
         status=status,
-        title=_title(results, found),
-        summary=_summary(run, found, gain.seconds),
+        title=_title(results, found, trains=trains),
+        summary=_summary(run, found, gain.seconds, trains=trains),
         gain=gain,
         confidence=Confidence.HIGH,
         ranks=tuple(
@@ -49,18 +51,18 @@ def judge(run: Facts) -> Outcome:
         ),
         where=tuple(one.place for one in found),
         evidence=_evidence(found),
-        actions=_actions(found),
+        actions=_actions(found, trains=trains),
         overlaps=("repeated_work",),
     )
 
 
-def _saved(results: Results, found: Sequence[Replicated]) -> Sequence[float]:
+def _saved(results: Results, found: Sequence[Replicated], *, trains: bool) -> Sequence[float]:
     """Seconds that each rank saves at most that does its part alone.
 
     Of training on the same data that is so much of all steps: an epoch has fewer of them.
     """
     spent_s = results.steps.spent_s
-    if _trains(found) and spent_s is not None:
+    if trains and spent_s is not None:
         return [spent_s * (1.0 - 1.0 / found[0].copies)] * len(results.trace.ranks)
     return [sum(own) for own in zip(*(one.saved_s for one in found), strict=True)]
 
@@ -69,13 +71,20 @@ def _whom(results: Results) -> str:
     return "Both ranks" if len(results.trace.ranks) == 2 else "Ranks"
 
 
-def _trains(found: Sequence[Replicated]) -> bool:
-    """Whether it is training by a framework that ranks do on the same data."""
-    return any(one.has_gradient and not one.is_parameter for it in found for one in it.operands)
+def _trains(results: Results, found: Sequence[Replicated]) -> bool:
+    """Whether it is training by a framework that ranks do on the same data, nearly always.
+
+    Where layers are divided among ranks, some have the same input by design, and others not.
+    """
+    seen = [one for one in compared(results) if one.is_of_arrays]
+    is_all = sum(one.alike for one in seen) > ALONE * sum(one.meetings for one in seen)
+    return is_all and any(
+        one.has_gradient and not one.is_parameter for it in found for one in it.operands
+    )
 
 
-def _title(results: Results, found: Sequence[Replicated]) -> str:
-    if _trains(found):
+def _title(results: Results, found: Sequence[Replicated], *, trains: bool) -> str:
+    if trains:
         return f"{_whom(results)} train on the same data: the work of one of them counts"
     return f"{_whom(results)} compute the same in {listed([*map(_called, found[:2])])}"
 
@@ -88,23 +97,23 @@ def _names(found: Replicated) -> str:
     return listed([f"`{one.name}`" for one in found.operands[:3]])
 
 
-def _summary(run: Facts, found: Sequence[Replicated], seconds: float) -> str:
+def _summary(run: Facts, found: Sequence[Replicated], seconds: float, *, trains: bool) -> str:
     saving = wording.saving(run.results, seconds, is_bound=True)
     worst = found[0]
     seen = (
         f"At {worst.alike} of {worst.meetings} moments at which several ranks were looked at in "
         f"the same line of {_called(worst)}, or calling it, {_names(worst)} had the same contents "
-        f"on {worst.copies:.2g} of them (of a large array, in a sample), and others at other "
+        f"on {worst.copies} of them (of a large array, in a sample), and others at other "
         "moments"
     )
-    if _trains(found):
+    if trains:
         return (
             f"{seen}: each rank goes through all the data, and the mean of equal gradients is that "
             "of one rank. With a part of the data for each, an epoch has as many steps fewer: as "
             f"many epochs would save {saving}."
         )
     return (
-        f"{seen}: each rank does the work of all. Divided among them, it would save {saving}, "
+        f"{seen}: each rank does the work of all then. Divided among them, it would save {saving}, "
         "less what it takes to exchange the results where every rank needs all of them."
     )
 
@@ -126,7 +135,7 @@ def _evidence(found: Sequence[Replicated]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(rows))
 
 
-def _actions(found: Sequence[Replicated]) -> tuple[str, ...]:
+def _actions(found: Sequence[Replicated], *, trains: bool) -> tuple[str, ...]:
     place, caller = found[0].place, found[0].caller
     at = places.place(place.function, place.file, place.line)
     if caller is not None:
@@ -141,7 +150,7 @@ def _actions(found: Sequence[Replicated]) -> tuple[str, ...]:
         "`DataLoader(..., sampler=DistributedSampler(dataset))`)"
     )
     seeds = "where they are drawn or generated, take another random seed on each rank"
-    if _trains(found):
+    if trains:
         return (f"Where the data come from that {at} works on: {differ}; {seeds}.",)
     return divide, f"If ranks are meant to work on different data, {differ}; {seeds}."
 

@@ -13,8 +13,8 @@ from perfscope.trace.model import Frame, Function
 from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.units import NS
 
-_Digests = Mapping[int, Sequence[int]]
-"""By the number of a meeting what ranks that were at one instruction worked on then."""
+_Digests = Mapping[int, Mapping[int, int]]
+"""By the number of a meeting what each rank that was at one instruction worked on then."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Instruction:
     meetings: int  # at which several ranks were there
     alike: int  # of these, such at which some of them worked on the same
     contents: int  # different ones in these
-    copies: float  # on how many ranks the same was, on average over these
+    copies: int  # on how many ranks the same was, at most
+    ranks: frozenset[int]  # their places in the order of the ranks
     by_chance: float  # at how many meetings it would be so if ranks took any of what was ever seen
     alike_at: Sequence[int]  # the numbers of those meetings at which some worked on the same
 
@@ -45,12 +46,18 @@ class Replicated:
     seconds: Sequence[float]  # that each rank is in these lines of it, in the order of the ranks
     meetings: int
     alike: int
-    copies: float
+    copies: int
+
+    @property
+    def part(self) -> float:
+        """Of its time, what is such work: all where ranks were nearly always seen at the same."""
+        share = self.alike / self.meetings
+        return share if share < ALONE else 1.0
 
     @property
     def saved_s(self) -> Sequence[float]:
         """What each rank saves at most that does its part alone."""
-        return [seconds * (1.0 - 1.0 / self.copies) for seconds in self.seconds]
+        return [self.part * seconds * (1.0 - 1.0 / self.copies) for seconds in self.seconds]
 
     @property
     def operands(self) -> Sequence[Operand]:
@@ -84,7 +91,11 @@ def replicated(results: Results) -> tuple[Replicated, ...]:
     is_sure = sum(one.contents for one in alike) >= FEWEST_SAMPLES
     if not is_sure or not any(one.is_of_arrays for one in alike) or not _lasts(results, alike):
         return ()
-    told = [_of_function(results, one, seen, callers.get(one, ())) for one, seen in found]
+    told = [
+        _of_function(results, one, seen, callers.get(one, ()))
+        for one, seen in found
+        if any(it.is_of_arrays for it in seen.alike)
+    ]
     return tuple(sorted(told, key=lambda one: -max(one.seconds, default=0.0)))
 
 
@@ -155,54 +166,67 @@ def _of_function(
         if lines is None or where in lines:
             by_rank[row.rank] += row.ns
             by_line[where] += row.ns
+    ranks = frozenset().union(*(one.ranks for one in alike))
+    copies = max(one.copies for one in alike)
+    is_all = copies == len(ranks)  # also of ranks that no look has compared with others
     own = [one.site.frame for one in alike if one.site.is_innermost]
     longest = [frame for frame, _ in by_line.most_common(1)]
     return Replicated(
         place=[*own, *longest, Frame(*function, 0)][0],
         caller=next(iter(callers), None),
         instructions=alike,
-        seconds=[by_rank[rank.number] * NS for rank in results.trace.ranks],
+        seconds=[
+            by_rank[rank.number] * NS * (is_all or place in ranks)
+            for place, rank in enumerate(results.trace.ranks)
+        ],
         meetings=sum(one.meetings for one in (*seen.own, *seen.outer)),
         alike=count,
-        copies=sum(one.copies * one.alike for one in alike) / count,
+        copies=copies,
     )
 
 
 def compared(results: Results) -> Iterable[Instruction]:
     """The instructions at which several ranks were looked at at the same moment."""
-    seen: defaultdict[tuple[object, ...], list[WorkedOn]] = defaultdict(list)
-    for site in (one for own in results.own_looks for one in own if one.at_meetings):
-        seen[site.frame, site.instruction].append(site)
+    seen: defaultdict[tuple[object, ...], list[tuple[int, WorkedOn]]] = defaultdict(list)
+    for place, own_looks in enumerate(results.own_looks):
+        for site in own_looks:
+            if site.at_meetings:
+                seen[site.frame, site.instruction].append((place, site))
     for sites in seen.values():
-        digests: defaultdict[int, list[int]] = defaultdict(list)
-        for site in sites:
+        digests: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        for place, site in sites:
             for number, digest in site.at_meetings:
-                digests[number].append(digest)
+                digests[number][place] = digest
         together = {number: own for number, own in digests.items() if len(own) > 1}
         if together:
-            is_innermost = all(site.is_innermost for site in sites)
-            most = max(sites, key=lambda one: one.looks)
+            is_innermost = all(site.is_innermost for _, site in sites)
+            most = max((site for _, site in sites), key=lambda one: one.looks)
             yield _instruction(replace(most, is_innermost=is_innermost), digests, together)
 
 
 def _instruction(site: WorkedOn, digests: _Digests, together: _Digests) -> Instruction:
-    alike_at = [number for number, own in together.items() if len(set(own)) < len(own)]
-    alike = [together[number] for number in alike_at]
-    copies = sum(len(own) / len(set(own)) for own in alike)
+    largest = {number: Counter(own.values()).most_common(1)[0] for number, own in together.items()}
+    alike = {number: found for number, found in largest.items() if found[1] > 1}
     return Instruction(
         site=site,
         meetings=len(together),
         alike=len(alike),
-        contents=len({digest for own in alike for digest in own}),
-        copies=copies / len(alike) if alike else 1.0,
+        contents=len({digest for digest, _ in alike.values()}),
+        copies=max((count for _, count in alike.values()), default=1),
+        ranks=frozenset(
+            place
+            for number, (digest, _) in alike.items()
+            for place, own in together[number].items()
+            if own == digest
+        ),
         by_chance=len(together) * _equal_share(digests),
-        alike_at=alike_at,
+        alike_at=list(alike),
     )
 
 
 def _equal_share(digests: _Digests) -> float:
     """Of pairs of looks at different meetings, those that saw the same."""
-    at_meetings = Counter(digest for own in digests.values() for digest in set(own))
+    at_meetings = Counter(digest for own in digests.values() for digest in set(own.values()))
     pairs = comb(len(digests), 2)
     return sum(comb(count, 2) for count in at_meetings.values()) / pairs if pairs else 0.0
 

@@ -39,10 +39,7 @@ def test_a_gradient_of_ones_own_costs_as_much_as_the_function() -> None:
     """Six calls for differences and two others in each step: 60 ms less 20 ms are saved."""
     finding = judged(6, 2, DIFFERENCE)
     assert finding.status is Status.FAIL
-    assert (
-        finding.title
-        == "Kernel.fit() (fit.py:40) computes gradients of Kernel.loss() by finite differences"
-    )
+    assert finding.title.startswith("Kernel.fit() (fit.py:40) has derivatives of Kernel.loss() ")
     assert finding.gain_s == pytest.approx(0.04 * STEPS, rel=0.05)
     assert finding.ranks == (0, 1)
     assert [(one.function, one.line) for one in finding.where] == [

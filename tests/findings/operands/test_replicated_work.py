@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from perfscope.schema.enums import Status
-from tests.findings.operands.operand_runs import MAIN, STEPS, faults, judged, operand, site
+from tests.findings.operands.operand_runs import MAIN, OTHER, STEPS, faults, judged, operand, site
 
 MEETINGS = 20
 
@@ -34,18 +34,21 @@ def own(number: int) -> int:
     return 3000 + number
 
 
-@pytest.mark.parametrize("other", [same, ahead])
-def test_work_that_both_ranks_do_would_take_half_of_the_time(other: Callable[[int], int]) -> None:
-    """They need not be at the same step at all meetings: none of these contents is one by chance.
+@pytest.mark.parametrize(("other", "part"), [(same, 1.0), (ahead, 0.25)])
+def test_work_that_both_ranks_do_would_take_half_of_the_time(
+    other: Callable[[int], int], part: float
+) -> None:
+    """Each rank spends 4 s of 8 s there, and would spend 2 s.
 
-    Each rank spends 4 s of 8 s there, and would spend 2 s.
+    Where they are seldom seen at the same no more is claimed than that: it may be the rest of the
+    time that one is ahead of the other, or that each works on its own.
     """
     (finding,) = faults(seen(same), others=[seen(other)]).values()
     assert finding.id == "replicated_work"
     assert finding.status is Status.FAIL
     assert finding.gain is not None
     assert finding.gain.is_bound
-    assert finding.gain_s == pytest.approx(0.05 * STEPS, rel=0.05)
+    assert finding.gain_s == pytest.approx(part * 0.05 * STEPS, rel=0.05)
     assert finding.ranks == (0, 1)
     assert [(one.function, one.line) for one in finding.where] == [("whiten", 20)]
     assert "`frames`" in finding.actions[0]
@@ -81,6 +84,32 @@ SCALAR = [operand(name="loss", shape=[1], elements=[1, 1], contents=10)]
 def test_what_is_no_work_of_all_on_each(one: dict[str, Any], other: dict[str, Any]) -> None:
     finding = judged(one, others=[other])["replicated_work"]
     assert finding.status is Status.PASS
+
+
+X = {"name": "x", "kind": "tensor", "dtype": "float32", "contents": 10, "requires_grad": True}
+
+
+def test_where_other_layers_differ_the_same_input_is_meant() -> None:
+    """Layers that are divided among ranks: a product with each rank's part of the weights."""
+    norm = seen(same, operands=[operand(**X)])
+    mine, other = (seen(part, operands=[operand(**X)], instruction=30) for part in (same, own))
+    (finding,) = faults(norm, mine, others=[norm, other]).values()
+    assert not finding.title.startswith("Both ranks train on the same data")
+
+
+def test_scalars_that_were_added_up_count_beside_no_array() -> None:
+    """Loss of both ranks, in another line; the arrays of the hot line are those of each rank."""
+    loss = {"operands": SCALAR, "instruction": 30, "place": "\x1f".join(map(str, OTHER))}
+    one, other = seen(same), seen(own)
+    found = judged(one, seen(same, **loss), others=[other, seen(same, **loss)])
+    assert found["replicated_work"].status is Status.PASS
+
+
+def test_a_rank_is_compared_with_others_alone() -> None:
+    """Rows of one rank that repeat themselves, as a hostile file may tell."""
+    twice = seen(same)
+    twice["at_meetings"] = twice["at_meetings"] * 2
+    assert judged(twice, others=[seen(own)])["replicated_work"].status is Status.PASS
 
 
 def test_data_that_each_rank_makes_once_for_itself_are_no_fault() -> None:
