@@ -313,7 +313,7 @@ class Looker:
         if content is None:
             return 0, {}
         is_known = operand_arrays.tells_of_rest(array, content)
-        told = operand_arrays.digest(array, content) or 1 if is_known else 0
+        told = operand_arrays.digest(array, content) if is_known else 0
         facts = operand_arrays.facts(array, content)
         if facts.get("subnormal") and array.dtype not in self._subnormal_times:
             times = self._library.subnormal_times(array.item_bytes) / 100.0

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfscope.arrays import Bools, Floats
-from perfscope.attribution.activity_rules import module_of
+from perfscope.attribution.library_calls import called
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file, words_of
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.finding import Evidence, Finding, Gain, Spent
@@ -115,16 +115,11 @@ def _most(trace: Trace, here: Bools, spent: Floats) -> tuple[str, Bools]:
 def _compiler(frames: Sequence[Frame]) -> str:
     """The function of a library that the program calls and that compiles; "" none."""
     own = max((at for at, one in enumerate(frames) if is_user_file(one.file)), default=-1)
-    called = [one for one in frames[own + 1 :] if one.file not in NATIVE_FILES]
-    for at, one in enumerate(called):
-        if "compile" in words_of(_name(one)):
-            public = next((it for it in called[:at] if not _name(it).startswith("_")), one)
-            return f"{module_of(public.file).partition('.')[0]}.{public.function}"
+    behind = [one for one in frames[own + 1 :] if one.file not in NATIVE_FILES]
+    for at, one in enumerate(behind):
+        if "compile" in words_of(one.function.rpartition(".")[2]):
+            return called(behind[: at + 1]) or one.function
     return ""
-
-
-def _name(frame: Frame) -> str:
-    return frame.function.rpartition(".")[2]
 
 
 def _lasts(run: Facts, rank: Rank, makes: Bools) -> bool:

@@ -88,11 +88,10 @@ def _evidence(way: _Way, most_s: float, directly_s: float) -> tuple[Evidence, ..
 
 
 def _action(way: _Way) -> str:
-    at = places.place(way.asked_at.function, way.asked_at.file, way.asked_at.line)
     return (
-        f"In {at}: pass a function that computes the gradient of {wording.called(way.called)} "
-        "(SciPy: `jac=gradient`; or return value and gradient together and pass `jac=True`), "
-        "derived by hand or by automatic differentiation (PyTorch, JAX)."
+        f"In {wording.place(way.asked_at)}: pass a function that computes the gradient of "
+        f"{wording.called(way.called)} (SciPy: `jac=gradient`; or return value and gradient "
+        "together and pass `jac=True`), derived by hand or by automatic differentiation (PyTorch, JAX)."
     )
 
 

@@ -1,15 +1,14 @@
 """Functions whose work several ranks do, each of them all of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from perfscope import places
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks, shape_of
 from perfscope.judging import ALONE
-from perfscope.metrics.host.replicated import Replicated, compared, replicated
+from perfscope.metrics.host.replicated import Instruction, Replicated, compared, replicated
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.units import format_seconds, listed
@@ -22,14 +21,15 @@ def _applies(results: Results) -> bool:
 def judge(run: Facts) -> Outcome:
     """Whether functions in which ranks work on the same take enough of the run to act on."""
     results = run.results
-    found = replicated(results)
-    if not found and not any(compared(results)):
+    seen = tuple(compared(results))
+    if not seen:
         return not_measured("No two ranks were looked at in the same line at the same moment.")
+    found = replicated(results, seen)
     if not found:
         return passed(
             "At no function were several ranks seen to work on the same contents at the same time."
         )
-    trains = _trains(results, found)
+    trains = _trains(seen, found)
     saved = _saved(results, found, trains=trains)
     gain = saved_of_ranks(results, saved)
     status = thresholds.deserved(gain)
@@ -71,13 +71,13 @@ def _whom(results: Results) -> str:
     return "Both ranks" if len(results.trace.ranks) == 2 else "Ranks"
 
 
-def _trains(results: Results, found: Sequence[Replicated]) -> bool:
+def _trains(seen: Iterable[Instruction], found: Sequence[Replicated]) -> bool:
     """Whether it is training by a framework that ranks do on the same data, nearly always.
 
     Where layers are divided among ranks, some have the same input by design, and others not.
     """
-    seen = [one for one in compared(results) if one.is_of_arrays]
-    is_all = sum(one.alike for one in seen) > ALONE * sum(one.meetings for one in seen)
+    arrays = [one for one in seen if one.is_of_arrays]
+    is_all = sum(one.alike for one in arrays) > ALONE * sum(one.meetings for one in arrays)
     return is_all and any(
         one.has_gradient and not one.is_parameter for it in found for one in it.operands
     )
@@ -136,10 +136,9 @@ def _evidence(found: Sequence[Replicated]) -> tuple[Evidence, ...]:
 
 
 def _actions(found: Sequence[Replicated], *, trains: bool) -> tuple[str, ...]:
-    place, caller = found[0].place, found[0].caller
-    at = places.place(place.function, place.file, place.line)
-    if caller is not None:
-        at += f", called in {places.place(caller.function, caller.file, caller.line)}"
+    at = wording.place(found[0].place)
+    if found[0].caller is not None:
+        at += f", called in {wording.place(found[0].caller)}"
     divide = (
         f"In {at}: let each rank compute its own part of {_names(found[0])} alone, selected before "
         "the work and not after it; where all ranks need all results, put them together with one "

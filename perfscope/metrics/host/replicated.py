@@ -67,8 +67,8 @@ class Replicated:
         return tuple(found.values())
 
 
-def replicated(results: Results) -> tuple[Replicated, ...]:
-    """Those of a run, the one that takes most time first.
+def replicated(results: Results, seen: Iterable[Instruction]) -> tuple[Replicated, ...]:
+    """Those of a run, the one that takes most time first; `seen` is what `compared` tells.
 
     Ranks look at the same moments, so that those that do the same at the same time see the same.
     Where one is ahead of the others by part of a step they do not: how often the same was seen
@@ -78,7 +78,7 @@ def replicated(results: Results) -> tuple[Replicated, ...]:
     """
     functions: defaultdict[Function, _Seen] = defaultdict(_Seen)
     calling: defaultdict[Frame, list[Instruction]] = defaultdict(list)
-    for one in compared(results):
+    for one in seen:
         if one.site.is_innermost:
             functions[one.site.frame.key].own.append(one)
         else:
@@ -86,15 +86,15 @@ def replicated(results: Results) -> tuple[Replicated, ...]:
     callers = _callers(results.own_looks)
     for function, frames in callers.items():
         functions[function].outer += [one for at in frames for one in calling[at]]
-    found = [(function, seen) for function, seen in functions.items() if seen.is_replicated()]
-    alike = {id(one): one for _, seen in found for one in seen.alike}.values()
+    found = [(function, own) for function, own in functions.items() if own.is_replicated()]
+    alike = {id(one): one for _, own in found for one in own.alike}.values()
     is_sure = sum(one.contents for one in alike) >= FEWEST_SAMPLES
     if not is_sure or not any(one.is_of_arrays for one in alike) or not _lasts(results, alike):
         return ()
     told = [
-        _of_function(results, one, seen, callers.get(one, ()))
-        for one, seen in found
-        if any(it.is_of_arrays for it in seen.alike)
+        _of_function(results, one, own, callers.get(one, ()))
+        for one, own in found
+        if any(it.is_of_arrays for it in own.alike)
     ]
     return tuple(sorted(told, key=lambda one: -max(one.seconds, default=0.0)))
 
