@@ -91,7 +91,8 @@ def _action(way: _Way) -> str:
     return (
         f"In {wording.place(way.asked_at)}: pass a function that computes the gradient of "
         f"{wording.called(way.called)} (SciPy: `jac=gradient`; or return value and gradient "
-        "together and pass `jac=True`), derived by hand or by automatic differentiation (PyTorch, JAX)."
+        "together and pass `jac=True`), derived by hand or by automatic differentiation (PyTorch, "
+        "JAX)."
     )
 
 
