@@ -836,6 +836,7 @@ class Replay:
         needs: Small,
         threads: int = 0,
         is_checked: bool = True,
+        keeps_order: bool = True,
     ) -> None:
         """Looks whether the rows can be brought into an order; the arrays must not change after.
 
@@ -849,6 +850,7 @@ class Replay:
             needs: rows (>= 0) and hubs (~hub) that a row waits for.
             threads: that replay at most, 0 one a core; results do not depend on it.
             is_checked: whether a circle is looked for now, and not by the first who asks for times.
+            keeps_order: whether an order of the rows is kept for whoever asks next.
 
         Raises:
             ReplayError: the ranks wait for each other in a circle.

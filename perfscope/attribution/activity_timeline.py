@@ -98,7 +98,7 @@ def activity_timeline(
     boundaries, segments = _cut(timeline.boundaries, np.concatenate([starts, ends]))
     known = np.append(told, np.int8(NOTHING))  # the last is what no stack shows
     stacks = timeline.stacks[segments]
-    found = ActivityTimeline(boundaries, known[stacks], stacks, segments)
+    found = ActivityTimeline(boundaries, known.take(stacks), stacks, segments)
     if not len(starts) and not hears_collections(rank):
         return found
     found = replace(found, stacks=stacks.astype(np.int32))  # those of other moments may be larger

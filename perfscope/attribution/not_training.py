@@ -144,7 +144,7 @@ def _purpose(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> tup
     """
     by_stack = np.zeros(len(trace.stacks))
     for timeline in timelines:
-        known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
+        known = IS_TRAINING.take(timeline.accounts) & (timeline.stacks >= 0)
         np.add.at(by_stack, timeline.stacks[known], timeline.lengths[known])
     computes = activity == ACTIVITIES.index(Activity.NUMERIC)
     for place in np.flatnonzero(computes & (by_stack > 0)).tolist():
@@ -242,6 +242,6 @@ def _spent(activity: Ints, timelines: Sequence[Timeline]) -> Ints:
     """
     result = np.zeros((len(timelines), len(ACTIVITIES)), np.int64)
     for mine, timeline in zip(result, timelines, strict=True):
-        known = IS_TRAINING[timeline.accounts] & (timeline.stacks >= 0)
+        known = IS_TRAINING.take(timeline.accounts) & (timeline.stacks >= 0)
         np.add.at(mine, activity[timeline.stacks[known]], timeline.lengths[known])
     return result

@@ -253,10 +253,11 @@ def _calls(parts: RankParts, waits: Waits) -> tuple[Times, Times, Times, Times]:
     rows, pool = waits.of_rank(parts.position), waits.pool
     enter, leave, need = pool.enter[rows], pool.exit[rows], waits.need[rows]
     known = waits.known[rows]
-    after = _AFTER[known.astype(np.int64), pool.op[rows]]
+    after = _AFTER[1].take(pool.op[rows])
     main = pool.tid[rows] == parts.rank.main_tid
     if not known.all():
         need = np.where(known, need, enter)
+        after = np.where(known, after, _AFTER[0].take(pool.op[rows]))
     if main.all():
         return enter, need, leave, after
     return enter[main], need[main], leave[main], after[main]

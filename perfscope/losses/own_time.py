@@ -93,7 +93,7 @@ class Moments:
         found = activity_timeline(rank, timeline, told)
         account = timeline.accounts[found.segments]
         activity = places.not_training(found.stacks, account)
-        activity[(found.activities == GARBAGE) & IS_TRAINING[account]] = GARBAGE
+        activity[(found.activities == GARBAGE) & IS_TRAINING.take(account)] = GARBAGE
         return cls(
             found.boundaries[:-1],
             found.lengths,
@@ -107,7 +107,7 @@ class Moments:
         """Training work in the focus."""
         first, behind = np.searchsorted(self.begin, (focus.start_ns, focus.end_ns))
         inside = slice(first, behind)
-        is_meant = IS_TRAINING[self.account[inside]] & (self.activity[inside] < 0)
+        is_meant = IS_TRAINING.take(self.account[inside]) & (self.activity[inside] < 0)
         return int((self.length[inside] * is_meant).sum())
 
 
@@ -115,7 +115,7 @@ def _other_work(
     results: Results, places: Places, moments: Moments
 ) -> Iterator[tuple[LossCause, int]]:
     """Work that is no training, by account, phase, function and activity."""
-    here = np.flatnonzero(_WORK[moments.account] | (moments.activity >= 0))
+    here = np.flatnonzero(_WORK.take(moments.account) | (moments.activity >= 0))
     work = _Work(
         moments.account[here],
         moments.phase[here],
@@ -197,7 +197,7 @@ def work_cells(
 ) -> dict[LossCause, Cells]:
     """The same work that is no training step by step, as far as it is replayed."""
     activity = program.functions.activity
-    here = np.flatnonzero(_WORK[program.work.account] | (activity >= 0))
+    here = np.flatnonzero(_WORK.take(program.work.account) | (activity >= 0))
     work = _Work(
         program.work.account[here].astype(np.int64),
         program.phase[here].astype(np.int64),

@@ -39,10 +39,12 @@ def in_turn(charged: Floats) -> float:
     causing = np.argsort(-charged.sum(axis=0), kind="stable")[:MOST_RANKS]
     orders = np.stack([_orders(column) for column in charged.T[causing]], axis=1)
     differs = orders.var(axis=0) > 0
+    differing = orders[:, differs]
+    mean, variance = differing.mean(axis=0), differing.var(axis=0)
     best, found = NO_CHANCE, 0
     for every in range(2, min(LONGEST, steps // FEWEST_TIMES) + 1):
         sure = np.zeros(len(causing))
-        sure[differs] = _deviations(orders[:, differs], every)
+        sure[differs] = _deviations(differing, mean, variance, every)
         second = float(np.partition(sure, -2)[-2])
         if second > best:
             best, found = second, every
@@ -57,11 +59,13 @@ def _orders(values: Floats) -> Floats:
     return middle
 
 
-def _deviations(orders: Floats, every: int) -> Floats:
+def _deviations(orders: Floats, mean: Floats, variance: Floats, every: int) -> Floats:
     """How far the places of a period differ beyond chance (Wilson and Hilferty).
 
     Args:
         orders: places of the values of each rank, not all equal, shape (steps, ranks).
+        mean: of those of each rank.
+        variance: of the same.
         every: the period, in steps.
 
     Returns:
@@ -72,11 +76,11 @@ def _deviations(orders: Floats, every: int) -> Floats:
     whole[:steps] = orders
     counts = np.bincount(np.arange(steps) % every, minlength=every)[:, None]
     means = whole.reshape(len(whole) // every, every, ranks).sum(axis=0) / counts
-    beyond = (counts * (means - orders.mean(axis=0)) ** 2).sum(axis=0)
+    beyond = (counts * (means - mean) ** 2).sum(axis=0)
     free = every - 1
-    statistic = beyond / orders.var(axis=0) / free
-    variance = 2 / (9 * free)
-    deviations: Floats = (np.cbrt(statistic) - (1 - variance)) / sqrt(variance)
+    statistic = beyond / variance / free
+    spread = 2 / (9 * free)
+    deviations: Floats = (np.cbrt(statistic) - (1 - spread)) / sqrt(spread)
     return deviations
 
 

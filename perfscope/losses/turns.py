@@ -44,9 +44,9 @@ class Turns:
         for values in (program.gaps_ns, lambda _: program.transfer_ns):
             sizes, medians, off = engine.medians(values(work), alike, count)
             errors = (MEDIAN_ERROR * off) ** 2 / sizes
-            squared += float(errors[alike].sum() / steps.count)
+            squared += float(errors.take(alike).sum() / steps.count)
             kinds.append(medians)
-        gap, transfer = (medians[alike] for medians in kinds)
+        gap, transfer = (medians.take(alike) for medians in kinds)
         del alike  # a long run has many rows
         return cls._of(program, gap, transfer, steps), math.sqrt(squared)
 

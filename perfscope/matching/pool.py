@@ -131,7 +131,7 @@ def _positions(peers: Int32s, numbers: Ints) -> Int32s:
         return np.full(len(peers), -1, np.int32)
     table = np.full(int(numbers.max()) + 3, -1, np.int32)  # before the first and behind the last
     table[numbers + 1] = np.arange(len(numbers))
-    return table[np.clip(peers, -1, len(table) - 2) + 1]
+    return table.take(np.clip(peers, -1, len(table) - 2) + 1)
 
 
 def dense(*columns: npt.NDArray[np.integer]) -> Ints:

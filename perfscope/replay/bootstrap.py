@@ -29,7 +29,8 @@ def gain_interval(
             is drawn; None where it came once.
     """
     if steps is not None and len(gains):
-        gains = np.add.reduceat(gains, np.flatnonzero(np.diff(steps, prepend=steps[0] - 1)))
+        later = np.flatnonzero(steps[1:] != steps[:-1]) + 1
+        gains = np.add.reduceat(gains, np.concatenate([[0], later]))
     if len(gains) < FEWEST_SEGMENTS:
         return None
     gains = _thinned(gains)

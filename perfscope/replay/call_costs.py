@@ -66,19 +66,21 @@ class CallCosts:
         if not np.any(chosen):
             what = "collective of known size" if operation is None else f"{operation} of known size"
             raise RefusedEditError(f"the run has no {what}")
-        later = np.flatnonzero(chosen & NONBLOCKING[np.maximum(self.op, 0)])
+        every = np.flatnonzero(chosen)
+        op, members = self.op[every], self.ranks[every]
+        later = np.flatnonzero(NONBLOCKING.take(np.maximum(op, 0)))
         if len(later):
             raise RefusedEditError(
-                f"{name_of(int(self.op[later[0]]))} is nonblocking: its transfer lies in the calls "
+                f"{name_of(int(op[later[0]]))} is nonblocking: its transfer lies in the calls "
                 "that wait for it"
             )
         result, unknown = transfer.copy(), np.zeros(len(transfer), np.bool_)
-        kinds = np.unique((self.op[chosen].astype(np.int64) << 32) | self.ranks[chosen])
+        kinds = np.unique((op.astype(np.int64) << 32) | members)
         for code, ranks in zip((kinds >> 32).tolist(), (kinds & 0xFFFFFFFF).tolist(), strict=True):
-            rows = chosen & (self.op == code) & (self.ranks == ranks)
+            rows = every[(op == code) & (members == ranks)]
             curve = self.curves.get((name_of(code), ranks))
             if curve is None:
-                unknown |= rows
+                unknown[rows] = True
                 continue
             x = self.size[rows] * float(bus_factor(np.array([code]), np.array([ranks]))[0])
             result[rows] *= curve.seconds(x * factor) / curve.seconds(x)

@@ -90,6 +90,8 @@ def _apply(program: Program, work: Work, edit: Edit, levelable: Levelable) -> Wo
     if edit.level is None:
         return _scaled(program, work, edit)
     of_all, totals = levelable.of(program, edit)
+    if not totals.any():
+        return work
     target = leveled(
         totals, level=edit.level, columns=_columns(program, edit), kinds=program.segment_kind
     )

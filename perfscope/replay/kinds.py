@@ -10,8 +10,8 @@ from perfscope.matching.rendezvous import size_classes
 
 def call_kinds(pool: Pool, rows: npt.NDArray[np.integer]) -> Ints:
     """A number for each call, equal where operation, communicator and size class are."""
-    size_class = size_classes(pool.sent[rows])
-    return dense(pool.op[rows].astype(np.int64), pool.comm[rows], size_class)
+    size_class = size_classes(pool.sent.take(rows))
+    return dense(pool.op.take(rows).astype(np.int64), pool.comm.take(rows), size_class)
 
 
 def segment_kinds(kind: Ints, enter: Ints, step_starts: Ints) -> Ints:

@@ -88,7 +88,7 @@ def lay_out(results: Results, run: Run) -> Program:
         ValueError: the ranks do not agree on the order of their calls.
     """
     trace, calls = results.trace, run.calls
-    lengths = np.bincount(run.rank, minlength=len(trace.ranks)) + 2
+    lengths = np.diff(calls.starts) + 2
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     _check_count(int(starts[-1]))
     rows = _Rows.of(run, starts)
@@ -236,7 +236,8 @@ def cut_table(meetings: Meetings, starts: Ints) -> Ints:
     rows = meetings.rows[is_cut(meetings, ranks)[meetings.instance]].reshape(-1, ranks)
     # columns in the order of the ranks, whatever their order in the communicator
     cuts = np.sort(rows, axis=1)
-    cuts = cuts[np.argsort(cuts[:, 0], kind="stable")]
+    if np.any(cuts[1:, 0] < cuts[:-1, 0]):
+        cuts = cuts[np.argsort(cuts[:, 0], kind="stable")]
     table = np.concatenate([starts[None, :-1], cuts, starts[None, 1:] - 1])
     if np.any(np.diff(table, axis=0) <= 0):
         raise ValueError(INCONSISTENT)

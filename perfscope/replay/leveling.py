@@ -47,7 +47,7 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
     result = work.copy()
     for first, behind in pairwise(starts.tolist()):
         alike = segments[first:behind]
-        result[alike] = _without_outliers(work[alike], columns)
+        result[alike] = _without_outliers(work.take(alike, axis=0), columns)
     return result
 
 

@@ -43,8 +43,9 @@ class Fused:
         joined = replace(
             program,
             cut_rows=program.cut_rows[kept],
-            row_segment=segment_of[program.row_segment],
+            row_segment=segment_of.take(program.row_segment),
             segment_kind=kind,
+            is_asked_once=True,
         )
         return joined, first
 
@@ -201,7 +202,7 @@ def _with_fewer_calls(program: Program, together: _Together) -> Work:
     spent = np.minimum(_call_ns(gap, together)[program.row_rank[later]], gap[later])
     left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
     del gap
-    ns = left[program.work.row]
+    ns = left.take(program.work.row)
     ns *= program.work.ns
     return replace(program.work, ns=ns)
 

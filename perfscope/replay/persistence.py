@@ -28,7 +28,7 @@ def persistence(work: Floats, kinds: Ints, steps: int) -> Persistence | None:
     together = spread = 0.0
     pairs = 0
     for rows in rows_by(kinds):
-        late = work[rows]
+        late = work.take(rows, axis=0)
         if len(late) < FEWEST_SEGMENTS or (steps and len(late) > PER_STEP * steps):
             continue
         late = late - late.mean(axis=1, keepdims=True)

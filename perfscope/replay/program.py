@@ -72,7 +72,12 @@ class Needs:
         return cls(np.zeros(1, np.int64), empty, empty, np.zeros(rows + 1, np.int32), nobody)
 
     def engine(
-        self, cut_rows: Ints, threads: int = 0, *, is_checked: bool = True
+        self,
+        cut_rows: Ints,
+        threads: int = 0,
+        *,
+        is_checked: bool = True,
+        keeps_order: bool = True,
     ) -> compiled.Replay:
         """The compiled replay of rows that need this.
 
@@ -80,6 +85,7 @@ class Needs:
             cut_rows: as of a program, shape (segments + 1, ranks).
             threads: that replay at most, 0 one a core; the result does not depend on it.
             is_checked: whether that is looked for now, and not by the first who asks for times.
+            keeps_order: whether an order of the rows is kept for whoever asks next.
 
         Raises:
             ValueError: the ranks wait for each other in a circle.
@@ -94,6 +100,7 @@ class Needs:
             needs=self.needs,
             threads=threads,
             is_checked=is_checked,
+            keeps_order=keeps_order,
         )
 
 
@@ -135,6 +142,8 @@ class Program:
     """In which function of the user's each piece of work was."""
     find_delays: Callable[[], tuple[CpuDelay, ...]] = tuple
     """Tells when ranks waited for CPUs; nothing where that is not known of all."""
+    is_asked_once: bool = False
+    """Whether it is replayed a single time: the order of its rows is not kept for another."""
 
     @property
     def segment_count(self) -> int:
@@ -175,7 +184,9 @@ class Program:
 
         The first who asks for times gets a ValueError if the ranks wait for each other in a circle.
         """
-        return self.needs.engine(self.cut_rows, is_checked=False)
+        return self.needs.engine(
+            self.cut_rows, is_checked=False, keeps_order=not self.is_asked_once
+        )
 
     def gaps_ns(self, work: Work) -> Floats:
         """Nanoseconds before each row, shape (rows,)."""

@@ -180,7 +180,7 @@ class SegmentReplay:
         steps = self._program.segment_step
         interval = gain_interval(
             gains,
-            None if steps is None else steps[shared],
+            steps if steps is None or len(shared) == len(steps) else steps[shared],
             scheduled=all(edit.account in SCHEDULED for edit in edits),
         )
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
@@ -285,6 +285,8 @@ class SegmentReplay:
                 raise RefusedEditError(TOO_MANY_CALLS)
         if queues:
             lengths = coupled_lengths(program, work, transfer, queues)
+        elif work is program.work and transfer is program.transfer_ns:
+            lengths = program.measured_lengths_ns.copy()
         else:
             lengths = segment_lengths(program, work, transfer)
         if any(edit.background for edit in edits):

@@ -193,3 +193,10 @@ def test_activities_that_are_all_of_the_work_leave_nothing_of_it(kinds: int) -> 
     half = [replace(edit, factor=0.5) for edit in edits]
     assert np.allclose(apply_edits(made, half).ns, 30.0)
     assert np.allclose(apply_edits(made, edits[:1]).ns, 60.0 * (1 - 1 / kinds))
+
+
+@given(st.sampled_from(Level))
+def test_leveling_of_what_no_rank_does_leaves_the_work_as_it_is(level: Level) -> None:
+    made = program([[3.0, 5.0], [0.0, 2.0], [4.0, 4.0]])
+    assert apply_edits(made, [Edit(account=Account.EVALUATION, level=level)]) is made.work
+    assert apply_edits(made, [Edit(level=level)]) is not made.work

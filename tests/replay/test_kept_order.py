@@ -1,5 +1,7 @@
 """Replays take rows in the order that the first one of a program has found: times are the same."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from perfscope.arrays import Floats
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.replay.program import Program
+from perfscope.replay.program import Program, segment_lengths
 from perfscope.replay.segments import SegmentReplay
 from tests.replay.message_programs import Spec, programs, to_trace
 
@@ -40,6 +42,22 @@ def test_times_do_not_depend_on_whether_the_order_is_known(spec: Spec, seed: int
         new = program.needs.engine(program.cut_rows, is_checked=False)
         for first, again in zip(new.times(gap, transfer), used.times(gap, transfer), strict=True):
             assert first.tolist() == again.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(), seeds)
+def test_what_is_asked_once_keeps_no_order_and_takes_as_long(spec: Spec, seed: int) -> None:
+    program = program_of(spec)
+    once = replace(program, is_asked_once=True)
+    _, transfer = costs_of(program, seed)
+    expected = segment_lengths(program, program.work, transfer)
+    for _ in range(2):
+        assert segment_lengths(once, once.work, transfer).tolist() == expected.tolist()
+    gap = program.gaps_ns(program.work)
+    for found, told in zip(
+        once.engine.times(gap, transfer), program.engine.times(gap, transfer), strict=True
+    ):
+        assert found.tolist() == told.tolist()
 
 
 @settings(max_examples=60, deadline=None)

@@ -38,10 +38,10 @@ template <class Number> static NumbersOf<Number> numbers(const Column<Number> &c
 class Replay {
 public:
     Replay(size_t ranks, Ints cut_rows, Ints hub_starts, Ints hub_rows, Ints hub_parent, Small need_starts,
-           Small needs, unsigned threads, bool is_checked)
+           Small needs, unsigned threads, bool is_checked, bool keeps_order)
         : columns_{std::move(cut_rows), std::move(hub_starts), std::move(hub_rows), std::move(hub_parent),
                    std::move(need_starts), std::move(needs)},
-          threads_(threads ? threads : cores()), program_(make(ranks, is_checked))
+          threads_(threads ? threads : cores()), program_(make(ranks, is_checked, keeps_order))
     {
     }
 
@@ -134,12 +134,14 @@ private:
         Small need_starts, needs;
     };
 
-    ReplayProgram make(size_t ranks, bool is_checked) const
+    ReplayProgram make(size_t ranks, bool is_checked, bool keeps_order) const
     {
         const nb::gil_scoped_release released;
         ReplayProgram program(ranks, numbers(columns_.cut_rows),
                               {numbers(columns_.hub_starts), numbers(columns_.hub_rows)},
                               numbers(columns_.hub_parent), {numbers(columns_.need_starts), numbers(columns_.needs)});
+        if (!keeps_order)
+            program.keep_no_order();
         if (is_checked)
             check_order(program, threads_);
         return program;
@@ -224,9 +226,10 @@ void bind_replay(nb::module_ &module)
 {
     nb::exception<ReplayError>(module, "ReplayError", PyExc_ValueError);
     nb::class_<Replay>(module, "Replay")
-        .def(nb::init<size_t, Ints, Ints, Ints, Ints, Small, Small, unsigned, bool>(), nb::kw_only(), nb::arg("ranks"),
+        .def(nb::init<size_t, Ints, Ints, Ints, Ints, Small, Small, unsigned, bool, bool>(), nb::kw_only(), nb::arg("ranks"),
              nb::arg("cut_rows"), nb::arg("hub_starts"), nb::arg("hub_rows"), nb::arg("hub_parent"),
-             nb::arg("need_starts"), nb::arg("needs"), nb::arg("threads") = 0, nb::arg("is_checked") = true)
+             nb::arg("need_starts"), nb::arg("needs"), nb::arg("threads") = 0, nb::arg("is_checked") = true,
+             nb::arg("keeps_order") = true)
         .def("lengths", &Replay::lengths, nb::arg("gap"), nb::arg("transfer"))
         .def("lengths_of_work", &Replay::lengths_of_work, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"),
              nb::arg("fixed_ns"), nb::arg("transfer"))

@@ -90,12 +90,16 @@ public:
         found_.in_phase.reserve(likely);
     }
 
+    // Stretches come in the order of their starts.
     void add(int64_t start, int64_t end, int64_t before, int64_t after)
     {
-        const int64_t *const last = phases_.starts + phases_.count;
-        for (const int64_t *cut = std::upper_bound(phases_.starts, last, start); cut != last && *cut < end; ++cut) {
-            add_uncut(start, *cut, before, after);
-            start = *cut;
+        if (end <= start)
+            return;
+        while (cut_ < phases_.count && phases_.starts[cut_] <= start)
+            cut_++;
+        for (; cut_ < phases_.count && phases_.starts[cut_] < end; cut_++) {
+            add_uncut(start, phases_.starts[cut_], before, after);
+            start = phases_.starts[cut_];
         }
         add_uncut(start, end, before, after);
     }
@@ -130,8 +134,6 @@ public:
 private:
     void add_uncut(int64_t start, int64_t end, int64_t before, int64_t after)
     {
-        if (end <= start)
-            return;
         const int64_t phase = phase_.at(start);
         found_.starts.push_back(start);
         found_.ends.push_back(end);
@@ -141,6 +143,7 @@ private:
 
     LayerView phases_;
     LayerReader phase_;
+    size_t cut_ = 0; // the first start of a phase behind the stretch before
     bool tells_kinds_;
     Numbered<Neighbor> neighbors_;
     Numbered<Likeness> kinds_;

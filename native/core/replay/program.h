@@ -76,6 +76,9 @@ public:
     // The hub before it, whose members count as its own, or -1.
     int64_t hub_parent(size_t hub) const { return hub_parent_[hub]; }
 
+    // Whether an order of its rows is kept, for whoever asks next.
+    bool keeps_order() const { return keeps_order_; }
+    void keep_no_order() { keeps_order_ = false; }
     // Its rows in order, null until that is kept.
     std::shared_ptr<const Tape> tape() const;
     void keep(std::shared_ptr<const Tape> tape) const;
@@ -95,6 +98,7 @@ private:
     std::vector<int32_t> segments_;     // of each row
     std::vector<uint32_t> block_ranks_; // of the first of every BLOCK_ROWS rows
     std::vector<int32_t> hub_segment_;
+    bool keeps_order_ = true;
 
     struct Kept {
         std::mutex lock;

@@ -96,7 +96,7 @@ std::vector<double> arrivals_by(const Tape *tape, const ReplayProgram &program, 
     if (tape && program.hub_count() == 0)
         return play(program, *tape, GapColumn{costs.gap}, costs.transfer, threads,
                     [&](const TapePlayer &player) { arrivals.note(player.window(), player.times()); });
-    if (!tape && Tape::can_hold(program))
+    if (!tape && program.keeps_order() && Tape::can_hold(program))
         return find_order(program, costs, arrivals, threads);
     std::vector<double> lengths(program.segments());
     for_segments(program, segments_at_once(program), threads, [&](size_t first, size_t end) {

@@ -91,7 +91,8 @@ class _Calls:
 def bus_factor(op: Ints, ranks: Ints) -> Floats:
     """Which part of the data each link carries in the best case, by operation code and ranks."""
     share = (ranks - 1) / ranks
-    result: Floats = np.where(_TIMES[op] > 0, _TIMES[op] * share, 1.0)
+    times = _TIMES.take(op)
+    result: Floats = np.where(times > 0, times * share, 1.0)
     return result
 
 
@@ -195,7 +196,7 @@ def _fits(calls: _Calls) -> tuple[Fit, ...]:
 def _usual(calls: _Calls, fit: Fit) -> tuple[int, float]:
     """The size of allreduces that most of their bytes are in, and the median time of such calls."""
     here = np.flatnonzero((calls.op == code_of(fit.name)) & (calls.ranks == fit.ranks))
-    sizes, index = np.unique(calls.size[here], return_inverse=True)
-    usual = int(np.argmax(np.bincount(index.reshape(-1), calls.size[here])))
-    taken = calls.seconds[here[index.reshape(-1) == usual]]
-    return int(sizes[usual]), float(np.median(taken))
+    sizes = calls.size[here]
+    index = dense(sizes)
+    is_usual = index == np.argmax(np.bincount(index, sizes))
+    return int(sizes[np.argmax(is_usual)]), float(np.median(calls.seconds[here[is_usual]]))

@@ -50,16 +50,26 @@ class Curve:
 
     def seconds(self, x: Floats) -> Floats:
         """What an operation takes that moves x bytes, factor included, shape as x."""
+        latency_s, slope = self._of_lines
+        if not self.bounds:
+            return np.asarray(latency_s[0] + slope[0] * x)
         piece = np.searchsorted(self.bounds, x, side="right")
-        slope = np.array([1.0 / line.bytes_per_s for line in self.lines])
-        result: Floats = self.latency_s(x) + slope[piece] * x
+        result: Floats = latency_s.take(piece) + slope.take(piece) * x
         return result
 
     def latency_s(self, x: Floats) -> Floats:
         """What of it does not depend on the bytes, shape as x."""
-        piece = np.searchsorted(self.bounds, x, side="right")
-        result: Floats = np.array([line.latency_s for line in self.lines])[piece]
+        latency_s, _ = self._of_lines
+        result: Floats = latency_s.take(np.searchsorted(self.bounds, x, side="right"))
         return result
+
+    @property
+    def _of_lines(self) -> tuple[Floats, Floats]:
+        """What of a piece does not depend on the bytes, and what each byte takes."""
+        return (
+            np.array([line.latency_s for line in self.lines]),
+            np.array([1.0 / line.bytes_per_s for line in self.lines]),
+        )
 
 
 def fit_curve(x: Floats, seconds: Floats) -> Curve | None:

@@ -185,5 +185,6 @@ def _aggregate(
 
 
 def _weightiest(values: Ints, weights: Times) -> int:
-    known, index = np.unique(values, return_inverse=True)
-    return int(known[int(np.argmax(np.bincount(index.reshape(-1), weights)))])
+    index = dense(values)
+    heaviest = int(np.argmax(np.bincount(index, weights)))
+    return int(values[int(np.argmax(index == heaviest))])

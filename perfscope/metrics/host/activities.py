@@ -113,7 +113,7 @@ class _Spent:
     def see(self, position: int, timeline: Timeline, found: ActivityTimeline) -> None:
         """Looks at a part of the timeline of a rank, of which these activities were found."""
         at, focus = found.boundaries[:-1], self.prepared.focus
-        free = ~IS_COMMUNICATION[timeline.accounts[found.segments]]
+        free = ~IS_COMMUNICATION.take(timeline.accounts[found.segments])
         first, behind = np.searchsorted(at, (focus.start_ns, focus.end_ns))
         free[:first], free[behind:] = False, False
         lengths, is_told = found.lengths, found.activities != NOTHING
