@@ -15,7 +15,7 @@ SHARED_HOST = (
 )
 """Why savings have no interval: that of a sum over steps holds for hosts that stay as they were."""
 
-FOLLOWS = "waiting and transfer that the fix also removes"
+FOLLOWS = "waiting and transfer that end with it"
 """What a saving is beyond what ranks spend."""
 
 LEAST_OWN = 0.1
@@ -25,8 +25,11 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BY_LOAD = "is due to processes outside the job"
-BESIDE_OTHERS = "saves nothing, as other ranks are still busy then"
+LESS_ITSELF = "less what the change itself takes"
+"""Of a bound: what nobody has seen yet, and what makes the saving less than it."""
+
+BY_LOAD = "that processes outside the job cost"
+BESIDE_OTHERS = "in which other ranks are busy anyway"
 """Why a change saves less than what it is about takes a rank."""
 
 LEAST_TOLD = 0.02
@@ -82,6 +85,7 @@ class Wholes:
         is_bound: bool = False,
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
+        under_load_s: float | None = None,
     ) -> str:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
@@ -95,11 +99,13 @@ class Wholes:
         if whole_s:
             share = format_share(seconds / whole_s)
             told += f" of this {format_seconds(whole_s)} {name}, or {share}"
+        if under_load_s is not None:
+            told += f", on an idle host ({format_seconds(under_load_s)} with the load of this run)"
         return told
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
-    """`Of that, 6.75 s is each rank's own time on average, and 5.65 s is waiting that ...`.
+    """`That is 6.75 s of each rank's own time, on average, and 5.65 s of waiting that ...`.
 
     That a run is shorter is the same for each rank: what ranks, on average, do not spend on it any
     more is a part of that, and the rest is gone from the communication in which they meet. "" where
@@ -108,10 +114,10 @@ def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -
     if own_s is None or not is_more(seconds, own_s):
         return ""
     if own_s < LEAST_OWN * seconds:
-        return "Nearly all of that is waiting and transfer that the fix removes"
+        return f"Nearly all of that is {FOLLOWS}"
     own, at_most = format_seconds(own_s), "up to " if is_bound else ""
     rest = format_seconds(seconds - own_s)
-    return f"Of that, {own} is each rank's own time on average, and {at_most}{rest} is {FOLLOWS}"
+    return f"That is {own} of each rank's own time, on average, and {at_most}{rest} of {FOLLOWS}"
 
 
 def rest_text(
@@ -124,34 +130,25 @@ def rest_text(
     is_bound: bool = False,
     interval: Sequence[float] | None = None,
 ) -> str:
-    """`The rest of the 10.7 s per rank, 2.24 s, is due to processes outside the job`.
+    """`That is the 10.7 s per rank less 2.24 s that processes outside the job cost`.
 
     How what something takes a rank leads to what a change of it saves: of what is saved on an idle
     host alone the rest is due to other load, and of what is not saved at all it passes while other
-    ranks are at work. What is saved beyond it others waited. `lead` begins the sentence where
-    nobody said yet how long it takes. "" where the two differ by less than the saving is unsure.
+    ranks are at work. What is saved beyond it others waited. `lead` stands behind the seconds that
+    nobody said yet: what they are. "" where the two differ by less than the saving is unsure.
     """
-    spent = f"{format_seconds(spent_s)}{each}"
+    spent = f"That is the {format_seconds(spent_s)}{each}{f' {lead}' if lead else ''}"
     if saves_more(seconds, spent_s):
-        first = f"{lead} {spent}" if lead else f"Besides the {spent}"
-        also = "; the fix also removes" if lead else ", the fix also removes"
         at_most = "up to " if is_bound else ""
-        rest = format_seconds(seconds - spent_s)
-        return f"{first}{also} {at_most}{rest} of waiting and transfer"
+        return f"{spent} and {at_most}{format_seconds(seconds - spent_s)} of {FOLLOWS}"
     most_s = interval[1] if interval else seconds
     if max(seconds, most_s) >= (1.0 - LEAST_TOLD) * spent_s:
         return ""
     as_here_s = max(seconds, min(under_load_s or seconds, spent_s))
     found = ((as_here_s - seconds, BY_LOAD), (spent_s - as_here_s, BESIDE_OTHERS))
     parts = [(part_s, why) for part_s, why in found if part_s >= LEAST_TOLD * spent_s]
-    if lead:
-        told = " and ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
-        return f"{lead} {spent}; of that, {told}"
-    if len(parts) == 1:
-        ((_, why),) = parts
-        return f"The rest of the {spent}, {format_seconds(spent_s - seconds)}, {why}"
-    told = ", ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
-    return f"The rest of the {spent}: {told}"
+    told = " and ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
+    return f"{spent}{',' if lead else ''} less {told}"
 
 
 def saves_more(seconds: float, spent_s: float) -> bool:

@@ -41,17 +41,14 @@ def test_an_interval_without_width_is_not_told() -> None:
     ("told", "seconds", "spent_s", "under_load_s", "lead"),
     [
         (
-            "The rest of the 10.0 s per rank, 2.00 s, is due to processes outside the job",
+            "That is the 10.0 s per rank less 2.00 s that processes outside the job cost",
             8.0,
             10.0,
             11.0,
             "",
         ),
         (
-            (
-                "The rest of the 10.0 s per rank, 2.00 s, saves nothing, as other ranks are still "
-                "busy then"
-            ),
+            "That is the 10.0 s per rank less 2.00 s in which other ranks are busy anyway",
             8.0,
             10.0,
             None,
@@ -59,8 +56,8 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "The rest of the 10.0 s per rank: 3.00 s is due to processes outside the job, "
-                "2.00 s saves nothing, as other ranks are still busy then"
+                "That is the 10.0 s per rank less 3.00 s that processes outside the job cost and "
+                "2.00 s in which other ranks are busy anyway"
             ),
             5.0,
             10.0,
@@ -69,30 +66,33 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "This takes 10.0 s per rank; of that, 3.00 s is due to processes outside the job "
-                "and 2.00 s saves nothing, as other ranks are still busy then"
+                "That is the 10.0 s per rank by which it is shorter, less 3.00 s that processes "
+                "outside the job cost and 2.00 s in which other ranks are busy anyway"
             ),
             5.0,
             10.0,
             8.0,
-            "This takes",
+            "by which it is shorter",
         ),
         (
-            "Besides the 10.0 s per rank, the fix also removes 5.00 s of waiting and transfer",
+            "That is the 10.0 s per rank and 5.00 s of waiting and transfer that end with it",
             15.0,
             10.0,
             None,
             "",
         ),
         (
-            "This takes 10.0 s per rank; the fix also removes 5.00 s of waiting and transfer",
+            (
+                "That is the 10.0 s per rank by which it is shorter and 5.00 s of waiting and "
+                "transfer that end with it"
+            ),
             15.0,
             10.0,
             20.0,
-            "This takes",
+            "by which it is shorter",
         ),
         (
-            "The rest of the 10.0 s per rank, 500 ms, is due to processes outside the job",
+            "That is the 10.0 s per rank less 500 ms that processes outside the job cost",
             9.5,
             10.0,
             11.0,
@@ -112,7 +112,7 @@ def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> 
         rest_text(9.0, 10.0, None, "", each="", interval=(8.9, most_s)) for most_s in (9.1, 9.9)
     ]
     assert told == [
-        "The rest of the 10.0 s, 1.00 s, saves nothing, as other ranks are still busy then",
+        "That is the 10.0 s less 1.00 s in which other ranks are busy anyway",
         "",
     ]
 
@@ -129,4 +129,11 @@ def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
     assert told == (
         "about 2.00 s (1.00 s to 3.00 s, depending on how it works out) of this 10.0 s analyzed "
         "window, or 20.0 %"
+    )
+
+
+def test_a_saving_on_a_busy_host_is_told_with_what_it_was_there() -> None:
+    assert Wholes(40.0, 10.0).fix(12.0, under_load_s=15.0) == (
+        "about 12.0 s of this 40.0 s run, or 30.0 %, on an idle host (15.0 s with the load of "
+        "this run)"
     )

@@ -1,10 +1,11 @@
 """analysis.json: everything that the report, the terminal and gates show, in one document.
 
 docs/analysis-json.md lists the fields. The document is a plain dictionary of finite numbers, texts,
-lists and dictionaries; the same recording gives the same bytes.
+lists and dictionaries; the same recording gives the same bytes, beside the same sources.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +23,12 @@ from perfscope.document.losses import losses
 from perfscope.document.no_finding import much_is_lost
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
+from perfscope.document.quoted import seen, source_line
 from perfscope.document.replayed import replayed
-from perfscope.document.splits import bridged, split
+from perfscope.document.splits import bridged, split, under_load_s
 from perfscope.document.timeline import timeline
 from perfscope.document.verdict import verdict
+from perfscope.document.waited import waited
 from perfscope.document.whole_run import whole_run
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
@@ -37,7 +40,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account
-from perfscope.schema.findings import FindingRow, FirstAction
+from perfscope.schema.findings import FindingRow, FirstAction, Waited
 from perfscope.schema.losses import Losses
 from perfscope.schema.run import Tool, Verdict
 from perfscope.schema.time import TimePart
@@ -49,13 +52,13 @@ SCHEMA_VERSION: Final = "1"
 def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     """The result document of a run."""
     results, replay = facts.results, facts.replay
-    sorted_ones = sort_findings(findings)
-    lost = losses(facts, sorted_ones)
+    ordered, told = sort_findings(findings), replayed(replay)
+    lost = losses(facts, ordered)
     in_accounts = lost_in_accounts(results, lost)
-    ordered = tuple(bridged(split(one, lost, results), results) for one in sorted_ones)
+    waits = {one.id: waited(one, told.waits, lost, results) for one in ordered}
+    ordered = tuple(bridged(split(one, lost, results), results, waits[one.id]) for one in ordered)
     damage = run_damage(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses)
-    led = leaders([one for name in answer.top for one in ordered if one.id == name])
     document = Analysis(
         schema_version=SCHEMA_VERSION,
         tool=Tool("perfscope", perfscope.__version__),
@@ -80,8 +83,8 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         devices=devices(results),
         hardware=hardware(results),
         other_tools=tuple(results.trace.tool_reports),
-        replay=replayed(replay),
-        findings=tuple(_finding(one, results, led.get(one.id)) for one in ordered),
+        replay=told,
+        findings=_rows(facts, ordered, answer, waits),
         quality=quality(results, replay),
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
@@ -114,6 +117,25 @@ def _breakdown(
         leading.id if leading else None,
         is_lost=much_is_lost(facts.losses),
         work_s=work_s,
+    )
+
+
+def _rows(
+    facts: Facts,
+    findings: Sequence[Finding],
+    answer: Verdict,
+    waits: Mapping[str, Waited | None],
+) -> tuple[FindingRow, ...]:
+    """The findings; of those that the verdict names also what stands in the line to change."""
+    led = leaders([one for name in answer.top for one in findings if one.id == name])
+    return tuple(
+        replace(
+            _finding(one, facts.results, led.get(one.id)),
+            waited=waits[one.id],
+            source_line=source_line(one, facts.results.trace) if one.id in answer.top else "",
+            seen=seen(facts, one) if one.id in answer.top else None,
+        )
+        for one in findings
     )
 
 
@@ -150,6 +172,7 @@ def _first_action(saving: Gain) -> FirstAction:
         counts=saving.counts,
         counts_more=saving.counts_more,
         no_interval=saving.no_interval,
+        under_load_s=under_load_s(saving),
         bridge=saving.bridge,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perfscope.document.breakdown import in_run_s
 from perfscope.findings.core.finding import Finding, place_of
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.claims import claims
@@ -28,6 +29,8 @@ def losses(run: Facts, findings: Sequence[Finding]) -> Losses:
         _entry(entry, account, [told_by[one] for one in explained.get(entry.cause, ())], whole)
         for entry in account.entries
     ]
+    ranks = max(len(run.results.trace.ranks), 1)
+    entries = [replace(one, mean_s=in_run_s(one, one.own_ns or one.ns) / ranks) for one in entries]
     if run.on_free_cpus.load.edits:  # see `outside_load.of_any_run`
         entries = [replace(one, saving=_of_any_run(one.saving)) for one in entries]
     return Losses(

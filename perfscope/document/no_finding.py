@@ -81,12 +81,7 @@ def without_findings(
             return how_to_be_whole(results)
         open_ones = [finding.summary for finding in findings if finding.status.is_unmade]
         reasons = list(dict.fromkeys(open_ones or [finding.summary for finding in findings]))
-        said = "Nothing can be said about this run."
-        for place, reason in enumerate(reasons):
-            if place and len(said) + len(reason) >= MOST_CHARACTERS:
-                break
-            said += f" {reason}"
-        return said
+        return _nothing_known(reasons)
     rest = f" {_looked_for(findings)}"
     if why_spoiled(results.damage, Need.EVERY_RANK):
         return f"The recorded ranks alone give no finding.{rest} {how_to_be_whole(results)}"
@@ -99,12 +94,24 @@ def without_findings(
         return _inefficient(leading, subject, lost) + rest
     whole_s, name = whole(results)
     much = f"{100 * WARN_SHARE:g} % of the {format_seconds(whole_s)} {name}"
-    found = _found_nothing(results, losses)
-    told = f"{apart(results)}{found}: nothing that is sure to save {much}."
+    found = f"{_found_nothing(results, losses)}: nothing that is sure to save {much}"
+    if is_disturbed:
+        found = f"Nothing was found that is sure to save {much}, though other load may hide some"
+    told = f"{apart(results)}{found}."
     if losses is None or not losses.lost_share:
         return f"{told}{rest}"
     most = "" if is_well(losses) else _largest(losses, ranks, is_disturbed=is_disturbed)
     return f"{told} {_useful(results, losses)}.{most}{_once(results)}{rest}"
+
+
+def _nothing_known(reasons: Sequence[str]) -> str:
+    """That nothing can be said, with as many of the reasons as a terminal shows whole."""
+    said = "Nothing can be said about this run."
+    for place, reason in enumerate(reasons):
+        if place and len(said) + len(reason) >= MOST_CHARACTERS:
+            break
+        said += f" {reason}"
+    return said
 
 
 def _once(results: Results) -> str:

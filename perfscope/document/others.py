@@ -32,10 +32,10 @@ def beside_others(
     """
     if gain is None:
         return of_job
-    told = f"Processes outside the job {f'used {used}' if used else 'use its CPUs'}"
     if top:
-        told += f", which made the run {gain.at_most}{format_seconds(gain.seconds)} longer"
-        return f"{of_job} {told} and these figures less sure.".lstrip()
+        longer = f"{gain.at_most}{format_seconds(gain.seconds)} longer"
+        return f"{of_job} Processes outside the job made this run {longer}.".lstrip()
+    told = f"Processes outside the job {f'used {used}' if used else 'use its CPUs'}"
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
     others = f"{told}: with no other load on the host, the run would be {saved} shorter"
     return f"{others}. Apart from that, {inside(of_job)}"

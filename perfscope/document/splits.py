@@ -4,11 +4,17 @@ from dataclasses import replace
 
 from perfscope.document.breakdown import in_run_s
 from perfscope.findings.core.finding import Finding, Gain, Spent
+from perfscope.findings.core.wording import ranks
 from perfscope.metrics.results import Results
+from perfscope.replay.model import Edit, Level
 from perfscope.savings import LEAST_TOLD, is_more, rest_text, saves_more, split_text
 from perfscope.schema.enums import LossKind
+from perfscope.schema.findings import Waited
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
+
+HALF = 0.5
+"""What is left of work that two ranks do at once."""
 
 OF_CAUSE = "lost_to_"
 """What the id of a finding begins with that is made from one cause of the loss account."""
@@ -49,11 +55,16 @@ def _is_cause(entry: LossEntry, finding: str) -> bool:
     return entry.activity is not None and finding == f"{OF_CAUSE}{entry.activity.value}"
 
 
-def bridged(finding: Finding, results: Results) -> Finding:
-    """The finding, whose saving tells how what its title says that it takes leads to it."""
+def bridged(finding: Finding, results: Results, waited: Waited | None = None) -> Finding:
+    """The finding, whose saving tells how what its title says that it takes leads to it.
+
+    `waited` is who waits for its ranks: where nothing else is told, the saving comes from that.
+    """
     saving = finding.recommended
     if saving is None or not finding.status.is_fault:
         return finding
+    if saving.spent is None and waited is not None:
+        saving = replace(saving, spent=_of_waiting(finding, saving, waited))
     told = [saving.bridge, _of_part(finding, saving), _rest(saving, results)]
     if saving.spent is None:  # no words of the finding tell what it takes
         told.append(split_text(saving.seconds, saving.own_s, is_bound=saving.is_bound))
@@ -61,6 +72,38 @@ def bridged(finding: Finding, results: Results) -> Finding:
         told.append(f"The saving {saving.counts}")
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
+
+
+def _of_waiting(finding: Finding, saving: Gain, waited: Waited) -> Spent | None:
+    """What ranks that wait can save by taking their part of the work that they wait for.
+
+    The rank that is late keeps its own part. None of a change that does not divide work.
+    """
+    waiting = len(waited.ranks)
+    each_s, sharing = waited.each_s, waiting + len(finding.ranks)
+    parts = {_kept_off(one, waiting / sharing) for one in saving.edits}
+    part = parts.pop() if len(parts) == 1 else None
+    if part is None or saves_more(saving.seconds, each_s * part):
+        return None
+    who = f"{ranks(waited.ranks)} {'waits' if waiting == 1 else 'wait on average'}"
+    lead = f"that sharing the work takes off the {format_seconds(each_s)} for which {who}"
+    return Spent(each_s * part, lead=lead)
+
+
+def _kept_off(edit: Edit, shared: float) -> float | None:
+    """Of the work that others wait for, what an edit takes from the late rank; None if not known.
+
+    `shared` is what it is where all ranks share the work.
+    """
+    if edit.level in (Level.SHARED, Level.EVEN):
+        return shared
+    return HALF if edit.factor == HALF and edit.level is None else None
+
+
+def under_load_s(saving: Gain) -> float | None:
+    """What it saves under the load of this run, where that is told as more; else None."""
+    loaded_s = saving.under_load_s
+    return loaded_s if loaded_s is not None and is_more(loaded_s, saving.seconds) else None
 
 
 def _of_part(finding: Finding, saving: Gain) -> str:

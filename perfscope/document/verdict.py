@@ -15,6 +15,7 @@ from perfscope.document.no_finding import (
     without_findings,
 )
 from perfscope.document.others import beside_others, used_by_others
+from perfscope.document.splits import under_load_s
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -29,7 +30,7 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
-from perfscope.savings import Wholes
+from perfscope.savings import LESS_ITSELF, Wholes
 from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
@@ -76,6 +77,7 @@ def verdict(
         combined_of=tuple(finding.id for finding in counted),
         combined_text=combined_text(top, gain_s, of),
         top=tuple(finding.id for finding in top),
+        others_s=others.seconds if others else None,
     )
 
 
@@ -226,7 +228,9 @@ def _about(finding: Finding, of: Wholes) -> str:
         is_bound=saving.is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
+        under_load_s=under_load_s(saving),
     )
+    told += f", {LESS_ITSELF}" if saving.is_bound else ""
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
 
 

@@ -20,7 +20,9 @@ from perfscope.report.sections.findings import (
     bridge_text,
     fix_text,
     next_step,
+    noted_text,
     planned_text,
+    quoted,
     verdict_word,
     view_text,
     weight,
@@ -318,15 +320,16 @@ def _print_breakdown(result: Analysis, console: Console) -> None:
             text = Text(f"  {label.plain.ljust(width)}{behind}".rstrip().translate(PLAIN))
             console.print(text, highlight=False, no_wrap=True, overflow="crop")
             behind = ""
-    for told in (breakdown.saved_in_rows(result), breakdown.of_verdict(result)):
-        if told:
-            line(console, f"{told}.", longest=LONGEST_VERDICT)
+    beside = breakdown.saved_in_rows, breakdown.of_verdict, breakdown.of_others
+    for told in filter(None, (one(result) for one in beside)):
+        line(console, f"{told}.", longest=LONGEST_VERDICT)
     line(console, breakdown.explained(result), longest=LONGEST_VERDICT)
 
 
 def _print_action(result: Analysis, console: Console) -> None:
     """What to do first where no finding says it, and what was seen that is no problem."""
-    verdict, seen = result.verdict, "; ".join(clean(row.title) for row, _ in also_seen(result))
+    verdict, of = result.verdict, wholes(result)
+    seen = "; ".join(f"{clean(row.title)}{noted_text(row, of)}" for row, _ in also_seen(result))
     if not verdict.top:
         told = (("First action", verdict.action), ("Hot spots", verdict.hot_spots), ("Noted", seen))
         _print_steps([(name, text) for name, text in told if text], console)
@@ -388,6 +391,8 @@ def _print_finding(
         line(console, f"{unknown}{clean(finding.summary)}", indent=3)
     if places := where_text(result, finding):
         line(console, f"Where: {clean(places)}", indent=3)
+    if finding.source_line:
+        line(console, ": ".join(map(clean, quoted(finding))), indent=3)
     _print_steps(what_to_do(result, finding), console)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)

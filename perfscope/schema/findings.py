@@ -30,6 +30,23 @@ class Holder:
 
 
 @dataclass(frozen=True)
+class Waited:
+    """Who waits for other ranks."""
+
+    ranks: tuple[int, ...]
+    seconds: float  # of all of them together
+    each_s: float  # mean of them
+
+
+@dataclass(frozen=True)
+class Seen:
+    """In how many samples of stacks something was seen."""
+
+    samples: int
+    of: int
+
+
+@dataclass(frozen=True)
 class FirstAction:
     """What the first action saves: what a headline promises."""
 
@@ -51,6 +68,9 @@ class FirstAction:
     counts_more: bool = False
     # why a replayed gain has no interval; null: it has one, or too few parts of the run tell one
     no_interval: NoInterval | None = None
+    # what it saves while other work has the host's CPUs as in this run, where that is more than on
+    # an idle host, of which `gain_s` is; else null
+    under_load_s: float | None = None
     # how what the title, or the action, says that it takes leads to the gain: sentences; "" where
     # these do not differ
     bridge: str = ""
@@ -113,6 +133,14 @@ class FindingRow(Outcome):
     # of two findings of `verdict.top` that are one problem the id of the one that leads: it is the
     # same line on the same ranks, or it explains this one; else null
     seen_with: str | None = None
+    # the text of the line that `where` begins with, of a finding of `verdict.top`, where its file
+    # is still there as the run read it; else ""
+    source_line: str = ""
+    # who waits for its ranks; null where nobody does for long, or it is about all of them
+    waited: Waited | None = None
+    # of the samples of its ranks in the analyzed window, those in the line that `where` begins
+    # with, or in what it called; null without samples, or without a line
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True)

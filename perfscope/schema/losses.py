@@ -86,6 +86,8 @@ class LossEntry:
     run_s: float | None = None
     # of 95 %, by chance of which steps were kept; null where steps do not tell
     run_interval_s: tuple[float, float] | None = None
+    # seconds in the whole run, mean of all ranks: of what is spent on it, or else of waiting for it
+    mean_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -179,3 +179,5 @@ class Verdict:
     # fewer than two were replayed at once
     combined_text: str | None
     top: tuple[str, ...]  # ids of at most three findings, most seconds first
+    # what processes outside the job cost the run, where the sentence tells it; else null
+    others_s: float | None = None

@@ -50,7 +50,7 @@ ARROWS = {
     "findings": {"attribution", "losses", "matching", "metrics", "replay", "schema", "trace"},
     "document": {
         *{"attribution", "findings", "losses", "matching", "metrics", "replay", "schema"},
-        *{"standstill", "trace"},
+        *{"record", "standstill", "trace"},
     },
     "studies": {"document", "findings", "metrics", "readers", "replay", "schema", "trace"},
     "studies.findings": {"findings", "metrics", "schema", "studies", "sweep.study", "trace"},
@@ -71,7 +71,7 @@ ARROWS = {
 # The command line stands above all of them.
 ABOVE_ALL = ("cli",)
 # Parts of which another one may import these modules alone.
-NARROW = {("readers", "record"): {"perfscope.record.redact"}}
+NARROW = {(part, "record"): {"perfscope.record.redact"} for part in ("readers", "document")}
 # Layers of their own inside a part: what is about several runs comes after the studies.
 NESTED = ("studies.findings", "report.studies", "sweep.study")
 AGENT_SYNTAX = (3, 7)

@@ -165,7 +165,7 @@ def test_says_what_the_functions_that_compute_most_work_on() -> None:
     assert "inner() (plate.py:50) takes 54.5 %" in found["hot_spots"]
     works = "% in multiply; it works on `plate` of 900 × 900 float64)"
     assert works in found["hot_spots"]
-    assert found["hot_spots"].endswith(f" is in double precision: {SINGLE}")
+    assert found["hot_spots"].endswith(f"` there is a float64 array: {SINGLE}")
 
 
 def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:

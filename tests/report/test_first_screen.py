@@ -202,11 +202,11 @@ INFERRED = f"Cause: inferred, from time that was measured. Saving, if that is it
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "Saving: an upper bound, the fix may save less.",
+            "Saving: an upper bound; how little it may be is not known.",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
-            "the fix may save less, and it varies from step to step",
+            "how little it may be is not known, and it varies from step to step",
         ),
         ({"gain_s": None, "gain_interval_s": None}, "Saving: not estimated."),
     ],
@@ -334,12 +334,11 @@ def test_a_saving_on_a_shared_host_is_told_once_on_the_first_screen() -> None:
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_basis="replay", gain_interval_s=None)
     row["first_action"]["counts"] = "does not count what other load adds (with it 9.00 s)"
-    assert "The saving assumes an idle host." in words(document)
     assert "9.00 s" not in words(document)
     assert "(with it 9.00 s)" in shown(document, "findings").replace("\xa0", " ")
-    row["first_action"]["bridge"] = "The rest of the 3.00 s, 1.00 s, is due to other load."
+    row["first_action"]["bridge"] = "That is the 3.00 s less 1.00 s that other load costs."
     told = shown(document, "findings").replace("\xa0", " ")
-    assert told.count("The rest of the 3.00 s, 1.00 s") == 1
+    assert told.count("the 3.00 s less 1.00 s") == 1
 
 
 def test_what_saves_nothing_known_is_summed_up_nowhere() -> None:
@@ -356,7 +355,7 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
     ("changes", "counts", "told"),
     [
         ({"confidence": "high"}, "", "Record again after the change"),
-        ({"confidence": "medium"}, "does not count other load", "on one that is."),
+        ({"confidence": "medium"}, "does not count other load", "on an idle host."),
         ({"confidence": "medium", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),

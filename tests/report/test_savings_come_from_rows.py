@@ -9,9 +9,11 @@ import pytest
 
 from perfscope.document.splits import bridged
 from perfscope.findings.core.finding import Finding, Gain, Spent
+from perfscope.replay.model import Edit, Level
 from perfscope.report.sections import breakdown
 from perfscope.savings import rest_text, split_text
 from perfscope.schema.enums import Basis, Status
+from perfscope.schema.findings import Waited
 from perfscope.schema.read import read_known
 from tests.findings.analyzed import analyze
 from tests.findings.training_runs import Plan
@@ -120,11 +122,11 @@ def test_a_saving_that_is_more_than_its_row_is_found() -> None:
         (
             1.5,
             (
-                "Of that, 1.50 s is each rank's own time on average, and 500 ms is waiting and "
-                "transfer that the fix also removes"
+                "That is 1.50 s of each rank's own time, on average, and 500 ms of waiting and "
+                "transfer that end with it"
             ),
         ),
-        (0.1, "Nearly all of that is waiting and transfer that the fix removes"),
+        (0.1, "Nearly all of that is waiting and transfer that end with it"),
     ],
 )
 def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
@@ -134,16 +136,16 @@ def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
 
 
 def test_the_rest_of_a_bound_is_a_bound() -> None:
-    assert "and up to 500 ms is" in split_text(2.0, 1.5, is_bound=True)
+    assert "and up to 500 ms of waiting" in split_text(2.0, 1.5, is_bound=True)
     told = rest_text(2.0, 1.5, None, "", each="", is_bound=True)
-    assert told == "Besides the 1.50 s, the fix also removes up to 500 ms of waiting and transfer"
+    assert told == "That is the 1.50 s and up to 500 ms of waiting and transfer that end with it"
 
 
 @pytest.mark.parametrize(
     ("spent", "told"),
     [
-        (None, "Of that, 1.50 s is each rank's own time on average, and 500 ms is"),
-        (Spent(1.2), "Besides the 1.20 s, the fix also removes 800 ms of waiting and transfer."),
+        (None, "That is 1.50 s of each rank's own time, on average, and 500 ms of waiting"),
+        (Spent(1.2), "That is the 1.20 s and 800 ms of waiting and transfer that end with it."),
     ],
 )
 def test_one_sentence_with_one_figure_explains_a_saving(spent: Spent | None, told: str) -> None:
@@ -152,7 +154,7 @@ def test_one_sentence_with_one_figure_explains_a_saving(spent: Spent | None, tol
     found = bridged(finding, analyze(Plan(steps=10)).results).recommended
     assert found is not None
     assert found.bridge.startswith(told)
-    assert found.bridge.count("the fix also removes") == 1
+    assert found.bridge.count("that end with it") == 1
 
 
 def test_what_a_saving_counts_besides_is_no_waiting() -> None:
@@ -204,3 +206,53 @@ def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
     assert breakdown.saved_in_rows(read_known(document), has_letters=True) == ""
     row["first_action"] |= {"own_s": None, "follows_s": None}
     assert breakdown.saved_in_rows(read_known(document), has_letters=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("edits", "seconds", "told"),
+    [
+        (
+            (Edit(level=Level.SHARED),),
+            1.0,
+            (
+                "That is the 2.00 s that sharing the work takes off the 4.00 s for which rank 1 "
+                "waits, less 1.00 s in which other ranks are busy anyway."
+            ),
+        ),
+        ((Edit(ranks=(0,), factor=0.5),), 2.0, ""),
+        ((Edit(ranks=(0,)),), 1.0, ""),
+        ((), 1.0, ""),
+        ((Edit(level=Level.SHARED),), 3.0, ""),
+    ],
+)
+def test_what_is_saved_of_waiting_leaves_the_late_rank_its_part(
+    edits: tuple[Edit, ...], seconds: float, told: str
+) -> None:
+    saving = Gain(seconds, 0.2, basis=Basis.REPLAY, edits=edits)
+    finding = Finding(Status.WARN, "Rank 0 is late", "", gain=saving, ranks=(0,))
+    run = analyze(Plan(steps=10)).results
+    found = bridged(finding, run, Waited((1,), 4.0, 4.0)).recommended
+    assert found is not None
+    assert found.bridge == told
+
+
+def test_what_others_cost_is_more_than_its_row_or_less() -> None:
+    document = two_ranks_evaluation()
+    parts = document["breakdown"]
+    label = "Training: CPU contention from other processes"
+    lost = {"id": "lost", "label": label, "seconds": 2.0, "cause": "other_processes"}
+    document["breakdown"] = [parts[0] | lost, *parts]
+    told = {}
+    for cost_s in (None, 2.0, 3.0, 1.5):
+        document["verdict"]["others_s"] = cost_s
+        told[cost_s] = breakdown.of_others(read_known(document), has_letters=True)
+    assert told[None] == told[2.0] == ""
+    plain = {cost_s: text.replace("\xa0", " ") for cost_s, text in told.items()}
+    assert plain[3.0] == (
+        "Of the 3.00 s that processes outside the job cost, 2.00 s is in row A; the rest makes "
+        "waiting and transfer longer"
+    )
+    assert plain[1.5] == (
+        "Of the 2.00 s in row A, the run is 1.50 s longer: the rest passes while other ranks are "
+        "busy anyway"
+    )

@@ -32,7 +32,7 @@ class Spent:
 
     seconds: float
     is_each: bool = False  # the mean of several ranks
-    # what it is, as the beginning of a sentence about the seconds; "" where the title tells these
+    # what it is, behind the seconds ("by which ..."); "" where the title tells these
     lead: str = ""
     # of a part of it, which alone a change takes away: what that part is; else ""
     part: str = ""

@@ -282,8 +282,8 @@ def spent(facts: ImbalanceFacts) -> Spent | None:
     if more_s <= 0 or len(facts.overloaded) > 1:
         return None
     if not facts.is_split:
-        return Spent(more_s, lead="The difference is")
-    lead = "Splitting shortens this work on that rank by"
+        return Spent(more_s, lead="of difference")
+    lead = f"by which splitting shortens this work on rank {facts.overloaded[0]}"
     return Spent(more_s * (1 - 1 / len(facts.ranks)), lead=lead)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from perfscope.findings.core.wording import place, there
+from perfscope.findings.facts.worker_turns import made_at
 from perfscope.metrics.host.cpu_takers import busy_for_anyone
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
@@ -35,12 +37,12 @@ def room_on(host: str, idle: int | None) -> str:
     return f" ({counted(idle, 'CPU')} of host {host} idle)"
 
 
-def crowded(host: str, workers: int) -> str:
-    """That more workers than there are would bring nothing, and what does."""
+def crowded(host: str, workers: int, at: str) -> str:
+    """That more workers would bring nothing, and what does at the place of the work on batches."""
     more = f"more than {counted(workers, 'worker')}" if workers else "workers"
     return (
-        f"{CHEAPER} All CPUs of host {host} are busy: {more} of the DataLoader would only share "
-        "them."
+        f"{there(at, CHEAPER)} All CPUs of host {host} are busy: {more} of the DataLoader would "
+        "only share them."
     )
 
 
@@ -48,14 +50,16 @@ def loader_actions(
     loader: Mapping[str, Any], workers: int, room: str, back: str
 ) -> tuple[str, ...]:
     """What to set of a DataLoader; `room` and `back` tell what CPUs there are and what it saves."""
+    made = made_at([loader])
+    which = f"DataLoader made in {place(made)}" if made else "DataLoader"
     if workers == 0:
         return (
             (
-                "Set num_workers=1 or more in the DataLoader: with 0 the training process prepares "
+                f"Set num_workers=1 or more in the {which}: with 0 the training process prepares "
                 f"every batch itself{room}."
             ),
         )
-    more = f"Raise num_workers of the DataLoader from {workers} to {2 * workers}{room}"
+    more = f"Raise num_workers of the {which} from {workers} to {2 * workers}{room}"
     actions = [f"{more}{back}."]
     factor = loader.get("prefetch_factor")
     if isinstance(factor, int):

@@ -1,6 +1,6 @@
 """What it takes DataLoaders to begin each epoch with new workers, and to end them after it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -80,11 +80,24 @@ def training_loaders(rank: Rank) -> Iterator[Mapping[str, Any]]:
             yield one
 
 
-def made_at(rank: Rank) -> Frame | None:
-    """The line that makes the loaders whose workers end with each epoch, where it is one."""
-    ending = [one for one in training_loaders(rank) if one.get("persistent_workers") is False]
-    lines = {frame_of(one.get("made_at")) for one in ending if one.get("workers")}
+def made_at(loaders: Iterable[Mapping[str, Any]]) -> Frame | None:
+    """The line that makes these loaders, where it is one and known."""
+    lines = {frame_of(one.get("made_at")) for one in loaders}
     return lines.pop() if len(lines) == 1 else None
+
+
+def loader_line(results: Results) -> Frame | None:
+    """The line that makes what all ranks train from; None where it is not one, or not known."""
+    return made_at(one for rank in results.trace.ranks for one in training_loaders(rank))
+
+
+def sharded_at(line: Frame | None) -> str:
+    """How each rank gets a part of the data of a PyTorch loader, where that is made."""
+    at = f"In {place(line)}: pass" if line else "Pass"
+    return (
+        f"{at} `sampler=DistributedSampler(dataset)` to the DataLoader, so that each rank gets its "
+        "own part of the data, and call `sampler.set_epoch(epoch)` before each epoch"
+    )
 
 
 def ending_workers(rank: Rank) -> int:
@@ -116,7 +129,9 @@ def worker_turns(
     if not is_most or gain.seconds <= 0:
         return None
     is_alone = len(results.trace.ranks) == 1
-    return WorkerTurns(gain, rank.number, count, seconds, is_alone, made_at(rank))
+    ending = [one for one in training_loaders(rank) if one.get("persistent_workers") is False]
+    line = made_at(one for one in ending if one.get("workers"))
+    return WorkerTurns(gain, rank.number, count, seconds, is_alone, line)
 
 
 def _replayed(results: Results, replay: Replay, workers: int, found: Gain) -> Gain | None:

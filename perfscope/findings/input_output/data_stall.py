@@ -322,7 +322,7 @@ def _actions(
     workers = loader.get("workers")
     if isinstance(workers, int) and not isinstance(workers, bool):
         if idle == 0:
-            return (crowded(host, workers),)
+            return (crowded(host, workers, "" if workers else _at(phases)),)
         return loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
     rank = results.trace.ranks[worst]
     if "tensorflow" in rank.frameworks and not len(rank.queues):  # nothing of Python makes them
@@ -337,7 +337,13 @@ def _actions(
         f"Let more threads or processes prepare batches ahead of {place}{room}"
         f"{_back(results, replay, 2)}."
     )
-    return (CHEAPER, ahead) if idle == 0 else (ahead, CHEAPER)
+    cheaper = wording.there(_at(phases), CHEAPER)
+    return (cheaper, ahead) if idle == 0 else (ahead, cheaper)
+
+
+def _at(phases: list[PhaseResult]) -> str:
+    """Where a rank makes its batches: `In load() (data.py:12)`; "" where that is not known."""
+    return f"In {wording.place(phases[0].where[0])}" if phases and phases[0].where else ""
 
 
 DIAGNOSIS = Diagnosis(

@@ -190,9 +190,7 @@ def action(
         change = ONE_LINE if is_one_line else change
         change = in_library if callee is not None else change
     if first.cause.activity is None:
-        is_call = first.cause.kind is LossKind.COMMUNICATION
-        change = there(_at(first, None), change) if is_call else change
-        return f"{change} {_seen(group, world)}".rstrip()
+        return f"{there(_at(first, None), change)} {_seen(group, world)}".rstrip()
     return f"{there(_at(first, callee), change)}{_with_others(group, gain)}"
 
 
@@ -238,31 +236,18 @@ def _here(group: Group) -> tuple[tuple[int, ...], int]:
 
 
 def _seen(group: Group, world: int) -> str:
-    """Who waits where for whom, as a sentence; "" where nobody is known to wait.
+    """That all ranks wait for each other, and how long, as a sentence; "" where they do not.
 
-    The largest entry of a group tells it: that is where to begin. Of several ranks it is the mean,
-    which compares with what the run is shorter by.
+    The largest entry of a group tells it: that is where to begin. It is the mean, which compares
+    with what the run is shorter by. Who waits for some ranks stands beside these.
     """
     entry, (causing, _) = group.entries[0], _here(group)
-    if not entry.ranks or not entry.waiting_ns:
+    if not entry.ranks or not entry.waiting_ns or len(causing) < world:
         return ""
-    who, where = ranks(causing), place(entry.frame) or entry.cause.operation
-    others = world - len(causing)
-    if others > 0:
-        rest = "the other rank" if others == 1 else f"the other {others} ranks"
-        told = f"{rest} {_each(entry.waiting_ns, others, 'wait')} for {who}"
-    else:
-        told = f"the ranks {_each(entry.waiting_ns, world, 'wait')} for each other"
-    if where:
-        which = "which is" if len(causing) == 1 else "which are"
-        told += f" in {where}" if others <= 0 else f", {which} in {where}"
-    return f"{capitalized(told)}."
-
-
-def _each(ns: int, count: int, verb: str) -> str:
-    """`waits 3.00 s` of one rank, `wait 3.94 s each on average` of several."""
-    each = format_seconds(ns * NS / count)
-    return f"{verb}s {each}" if count == 1 else f"{verb} {each} each on average"
+    where = place(entry.frame) or entry.cause.operation
+    at = f" in {where}" if where and not place(entry.frame) else ""
+    each = format_seconds(entry.waiting_ns * NS / world)
+    return f"The ranks wait {each} each on average for each other{at}."
 
 
 def _with_others(group: Group, gain: Gain) -> str:

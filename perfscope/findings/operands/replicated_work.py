@@ -7,11 +7,13 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks, shape_of
+from perfscope.findings.facts.worker_turns import loader_line, sharded_at
 from perfscope.judging import ALONE
 from perfscope.metrics.host.replicated import Instruction, Replicated, compared, replicated
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
-from perfscope.units import format_seconds, listed
+from perfscope.trace.model import Frame
+from perfscope.units import format_seconds, inside, listed
 
 
 def _applies(results: Results) -> bool:
@@ -38,9 +40,10 @@ def judge(run: Facts) -> Outcome:
             "Work that ranks do several times takes little: done once, it would save "
             f"{format_seconds(gain.seconds)} at most."
         )
+    data = loader_line(results) if trains else None
     return Finding(
         status=status,
-        title=_title(results, found, trains=trains),
+        title=_title(results, found, data, trains=trains),
         summary=_summary(run, found, gain.seconds, trains=trains),
         gain=gain,
         confidence=Confidence.HIGH,
@@ -49,9 +52,9 @@ def judge(run: Facts) -> Outcome:
             for rank, seconds in zip(results.trace.ranks, saved, strict=True)
             if seconds > 0
         ),
-        where=tuple(one.place for one in found),
+        where=(*([data] if data else []), *(one.place for one in found)),
         evidence=_evidence(found),
-        actions=_actions(found, trains=trains),
+        actions=_actions(found, data, trains=trains),
         overlaps=("repeated_work",),
     )
 
@@ -83,9 +86,12 @@ def _trains(seen: Iterable[Instruction], found: Sequence[Replicated]) -> bool:
     )
 
 
-def _title(results: Results, found: Sequence[Replicated], *, trains: bool) -> str:
+def _title(
+    results: Results, found: Sequence[Replicated], data: Frame | None, *, trains: bool
+) -> str:
     if trains:
-        return f"{_whom(results)} train on the same data: the work of one of them counts"
+        made = f", from the DataLoader made in {wording.place(data)}" if data else ""
+        return f"{_whom(results)} train on the same data{made}: only the work of one of them counts"
     return f"{_whom(results)} compute the same in {listed([*map(_called, found[:2])])}"
 
 
@@ -135,8 +141,10 @@ def _evidence(found: Sequence[Replicated]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(rows))
 
 
-def _actions(found: Sequence[Replicated], *, trains: bool) -> tuple[str, ...]:
+def _actions(found: Sequence[Replicated], data: Frame | None, *, trains: bool) -> tuple[str, ...]:
     at = wording.place(found[0].place)
+    if trains:
+        return (_own_part(data, f" that {at} works on"),)
     if found[0].caller is not None:
         at += f", called in {wording.place(found[0].caller)}"
     divide = (
@@ -144,14 +152,18 @@ def _actions(found: Sequence[Replicated], *, trains: bool) -> tuple[str, ...]:
         "the work and not after it; where all ranks need all results, put them together with one "
         "Allgather."
     )
-    differ = (
-        "give each rank a part of the data of its own (PyTorch: "
-        "`DataLoader(..., sampler=DistributedSampler(dataset))`)"
-    )
-    seeds = "where they are drawn or generated, take another random seed on each rank"
-    if trains:
-        return (f"Where the data come from that {at} works on: {differ}; {seeds}.",)
-    return divide, f"If ranks are meant to work on different data, {differ}; {seeds}."
+    return divide, f"If ranks are meant to work on different data: {inside(_own_part(None, ''))}"
+
+
+def _own_part(data: Frame | None, which: str) -> str:
+    """How each rank gets data of its own: where the line is known that makes the loader, there."""
+    how = sharded_at(data)
+    if data is None:
+        how = (
+            f"Give each rank its own part of the data{which} (PyTorch: "
+            "`DataLoader(..., sampler=DistributedSampler(dataset))`)"
+        )
+    return f"{how}. If samples are generated at random, seed each rank differently."
 
 
 DIAGNOSIS = Diagnosis(

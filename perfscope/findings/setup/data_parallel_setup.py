@@ -8,12 +8,13 @@ from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, not_measured, passed
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.worker_turns import loader_line, sharded_at
 from perfscope.metrics.communication.broadcasts import largest_broadcast_bytes
 from perfscope.metrics.host.samples import fullest_epochs
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank
+from perfscope.trace.model import Frame, Rank
 from perfscope.units import capitalized
 
 BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not of control
@@ -35,6 +36,7 @@ class _Gap:
     summary: str
     action: str
     evidence: tuple[Evidence, ...]
+    where: tuple[Frame, ...] = ()
 
 
 def judge(run: Facts) -> Outcome:
@@ -60,6 +62,7 @@ def judge(run: Facts) -> Outcome:
         summary=" ".join(gap.summary for gap in gaps),
         confidence=Confidence.LOW,
         ranks=tuple(rank.number for rank in ranks),
+        where=tuple(frame for gap in gaps for frame in gap.where),
         evidence=tuple(row for gap in gaps for row in gap.evidence),
         actions=tuple(gap.action for gap in gaps),
     )
@@ -114,23 +117,21 @@ def _whole_data(results: Results) -> _Gap | None:
     if len(counts) != 1 or any(count < WHOLE_EPOCH * min(counts) for count in epochs):
         return None  # parts of different lengths, or each rank takes a part of the batches
     count = counts.pop()
-    ranks = len(results.trace.ranks)
+    ranks, line = len(results.trace.ranks), loader_line(results)
+    made = f" of the DataLoader made in {wording.place(line)}" if line else ""
     return _Gap(
-        title=f"Each of {ranks} ranks trains on all {count:,} samples",
+        title=f"each of {ranks} ranks trains on all {count:,} samples{made}",
         summary=(
             f"The training DataLoader of every rank has a {seen[0]['sampler']} over {count:,} "
             "samples. Unless each rank's data set is a part of its own, an epoch does the same "
             f"work {ranks} times."
         ),
-        action=(
-            "Deal the samples out: DataLoader(..., sampler=DistributedSampler(dataset)) and "
-            "sampler.set_epoch(epoch) before each epoch (Horovod: num_replicas=hvd.size(), "
-            "rank=hvd.rank())."
-        ),
+        action=f"{sharded_at(line)} (Horovod: num_replicas=hvd.size(), rank=hvd.rank()).",
         evidence=(
             Evidence("Sampler of the training loader", str(seen[0]["sampler"])),
             Evidence("Samples in the data set of each rank", count, "samples"),
         ),
+        where=(line,) if line else (),
     )
 
 

@@ -56,6 +56,11 @@ class LineSamples:
         whole_s = self._results.focus.length_ns * NS
         return float(inside.mean()) * whole_s if len(inside) else 0.0
 
+    def counts(self, rank: Rank, frames: Collection[Frame]) -> tuple[int, int]:
+        """In how many samples the main thread of a rank was in any of some lines, and of all."""
+        inside = self._inside(rank, frames)
+        return int(np.count_nonzero(inside)), len(inside)
+
     def direct_share(self, rank: Rank, frame: Frame) -> float:
         """Of the samples in a line of the program, those in which it works on arrays by itself.
 

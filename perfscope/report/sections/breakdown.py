@@ -142,6 +142,30 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
     return f"What the fix saves is in {told(mine)}" if is_held else ""
 
 
+def of_others(result: Analysis, *, has_letters: bool = False) -> str:
+    """Which part of what processes outside the job cost is in rows of its own; "" for all of it.
+
+    A rank that has no CPU is late for the others, and moves no data.
+    """
+    cost_s, role = result.verdict.others_s, LOST_FILLS[LossKind.OTHER_PROCESSES.value].role
+    mine = [row for row in rows(result) if row.role == role]
+    if cost_s is None or not mine:
+        return ""
+    spent_s = sum(row.seconds for row in mine)
+    spent, cost = seconds(spent_s), seconds(cost_s)
+    if spent == cost:
+        return ""
+    where = _called(mine, has_letters=has_letters)
+    if spent_s > cost_s:
+        return (
+            f"Of the {spent} in {where}, the run is {cost} longer: the rest passes while other "
+            "ranks are busy anyway"
+        )
+    longer = "waiting and transfer" if result.run.recorded_ranks > 1 else "what other rows hold"
+    of = f"Of the {cost} that processes outside the job cost"
+    return f"{of}, {spent} is in {where}; the rest makes {longer} longer"
+
+
 def _first(result: Analysis) -> FindingRow | None:
     """The finding that the verdict leads with."""
     return next((one for one in result.findings if one.id in result.verdict.top[:1]), None)

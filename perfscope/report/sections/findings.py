@@ -32,7 +32,6 @@ from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
-from perfscope.units import NS
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -47,7 +46,6 @@ NOT_MADE = "findings-not-made"
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
 
-LEAST_WAITED = 0.01  # of the window: a shorter wait for ranks that work longer is not told
 MOST_PLACES = 8
 ANCHOR = re.compile("[a-z][a-z0-9_]*")
 MOST_LINES = 40
@@ -85,6 +83,7 @@ def fix_text(row: Outcome, of: Wholes) -> str:
         is_bound=is_bound(found),
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
+        under_load_s=found.under_load_s if isinstance(found, FirstAction) else None,
     )
 
 
@@ -97,6 +96,13 @@ def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
     )
+
+
+def noted_text(row: Outcome, of: Wholes) -> str:
+    """What a note is about, behind its title: `: 1.31 s (2.9 % of the 45.0 s run)`, or ""."""
+    if row.gain_s is None:
+        return ""
+    return f": {of.of_run.saving(row.gain_s, is_bound=is_bound(row))}"
 
 
 def parts_text(row: Outcome) -> str:
@@ -144,23 +150,16 @@ def which_ranks(row: Outcome, world: int) -> str:
 def who(result: Analysis, row: Outcome) -> str:
     """Which ranks a finding is about, and who waits for them: `rank 0; rank 1 waits 6.63 s for it`.
 
-    The waiting is what the account of losses holds of it for this finding, of few ranks.
+    Of several that wait it is the mean, which compares with what the run is shorter by.
     """
-    named, waits = which_ranks(row, result.run.recorded_ranks), result.replay.waits
-    late = set(row.ranks)
-    is_all = len(late) >= result.run.recorded_ranks
-    if not named or is_all or waits is None or waits.pairs_left_out:
+    named = which_ranks(row, result.run.recorded_ranks)
+    waited = row.waited if isinstance(row, FindingRow) else None
+    if not named or waited is None:
         return named
-    waiting = [one for one in waits.pairs if one.cause in late and one.waiter not in late]
-    of_finding = (one for one in result.losses.entries if row.id in one.findings)
-    claimed_s = sum(one.waiting_ns for one in of_finding) * NS
-    waited_s = min(sum(one.seconds for one in waiting), claimed_s)
-    if waited_s < LEAST_WAITED * (wholes(result).window_s or 0.0) or not waited_s:
-        return named
-    waiters, whom = {one.waiter for one in waiting}, "it" if len(late) == 1 else "them"
-    many = len(waiters) > 1
-    long = f"{seconds(waited_s)}{' in all' if many else ''}"
-    return f"{named}; {rank_list(sorted(waiters))} {'wait' if many else 'waits'} {long} for {whom}"
+    many = len(waited.ranks)
+    each = f"{seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
+    whom = "it" if len(row.ranks) == 1 else "them"
+    return f"{named}; {rank_list(waited.ranks)} {'wait' if many > 1 else 'waits'} {each} for {whom}"
 
 
 def where_text(result: Analysis, row: Outcome) -> str:
@@ -168,6 +167,12 @@ def where_text(result: Analysis, row: Outcome) -> str:
     frame = row.where[0] if row.where else None
     told = place(frame.function, frame.file, frame.line) if frame else ""
     return " on ".join(part for part in (told, who(result, row)) if part)
+
+
+def quoted(row: Outcome) -> tuple[str, str]:
+    """What the line that a finding names is called, and its text; "" where that is not known."""
+    text = row.source_line if isinstance(row, FindingRow) else ""
+    return (f"Line {row.where[0].line}", text) if text and row.where else ("", "")
 
 
 def verdict_word(result: Analysis) -> StatusWord:
@@ -220,10 +225,11 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "window_s": " ".join(map(str, window)),
         "window": " to ".join(map(seconds, window)),
         "doubt": doubt(row),
-        "is_placed": _is_placed(row),
+        "is_placed": is_placed(row),
         "view": view_text(row, of),
         "next_step": next_step(row),
         "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],
+        "source": quoted(row),
         "evidence": Table(
             f"{anchor}-evidence",
             f"Evidence for: {shortened(row.title, 80)}",
@@ -254,7 +260,7 @@ def next_step(row: Outcome, leader: Outcome | None = None) -> str:
     return "" if is_explained or is_there or not row.actions else row.actions[0]
 
 
-def _is_placed(row: Outcome) -> bool:
+def is_placed(row: Outcome) -> bool:
     """Whether its title names the line to change."""
     frame = row.where[0] if row.where else None
     return frame is not None and place(frame.function, frame.file, frame.line) in row.title

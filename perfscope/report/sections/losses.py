@@ -164,7 +164,7 @@ def _elsewhere(found: Losses) -> str:
 
 def takeaway(result: Analysis) -> str:
     """How much of the analyzed window was lost, and to what."""
-    work, told = work_of_verdict(result), _sentence(result.losses, result.run.ranks)
+    work, told = work_of_verdict(result), _sentence(result)
     return f"{told}. Not among it: {work}" if told and work else told
 
 
@@ -191,16 +191,19 @@ def _told_apart(entry: LossEntry, shown: Sequence[LossEntry]) -> str:
     return f"{entry.label} in {places.called(where.function, where.file, where.line)}"
 
 
-def _sentence(found: Losses, ranks: int) -> str:
+def _sentence(result: Analysis) -> str:
+    """Each cause with its seconds, which are those of the first screen; its shares are not."""
+    found, ranks = result.losses, result.run.recorded_ranks
     if found.lost_share is None:
         return ""
     known = _known(found)
     shown = known[:MOST_TOLD]
-    told = [f"{inside(_told_apart(entry, known))} {percent(entry.share)}" for entry in shown]
-    causes = f": {', '.join(told)}" if told else ""
+    told = [f"{inside(_told_apart(entry, known))} {seconds(entry.mean_s)}" for entry in shown]
+    each = ", per rank" if ranks > 1 else ""
+    causes = f"{each}: {', '.join(told)}" if told else ""
     more = len(known) - len(told)
     others = f" and {counted(more, 'more cause')}" if more > 0 else ""
-    time = f"{of_all('time', ranks)} in the analyzed window"
+    time = f"{of_all('time', result.run.ranks)} in the analyzed window"
     lost = (
         f"{percent(found.lost_share)} of {time} went to {NOT_USEFUL}"
         if found.lost_share

@@ -11,14 +11,17 @@ from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
     finding_view,
+    is_placed,
     next_step,
+    noted_text,
     verdict_word,
     who,
     wholes,
 )
 from perfscope.report.sections.quality import trust
+from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.sections.sureness import advice_on, is_loaded, is_too_short, sureness
+from perfscope.report.sections.sureness import advice_on, is_too_short, sureness
 from perfscope.report.text import stopped
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
@@ -48,12 +51,15 @@ IN_STEPS = "Counts all time in training steps as training, including what was lo
 def _context(result: Analysis) -> Context:
     verdict, command = result.verdict, result.run.command
     named, spent = _named(result), breakdown.rows(result)
-    top = _blocks(result, named)
+    top, of = _blocks(result, named), wholes(result)
     has_first = bool(top) and not is_of_damage(result)
     return {
         "action": verdict.action,
         "hot_spots": verdict.hot_spots,
-        "seen": [finding_view(row, place, wholes(result)) for row, place in also_seen(result)],
+        "seen": [
+            finding_view(row, place, of) | {"noted": noted_text(row, of)}
+            for row, place in also_seen(result)
+        ],
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
         "facts": _facts(result),
@@ -66,6 +72,7 @@ def _context(result: Analysis) -> Context:
         "others": top[has_first:],
         "of_verdict": breakdown.of_verdict(result, has_letters=True),
         "saved": breakdown.saved_in_rows(result, has_letters=True),
+        "of_others": breakdown.of_others(result, has_letters=True),
         "means": breakdown.explained(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "together": together(verdict, result.findings),
@@ -105,8 +112,12 @@ def _blocks(result: Analysis, named: Sequence[tuple[FindingRow, int]]) -> list[C
 
 
 def also_seen(result: Analysis) -> list[tuple[FindingRow, int]]:
-    """What was found and is no problem, where there is none: why nothing of it is to be fixed."""
+    """What was found and is no problem, where there is none: why nothing of it is to be fixed.
+
+    Those come first that name what they are about, and not a time which other work may have made.
+    """
     noted = [(row, n) for n, row in enumerate(result.findings) if row.status is Status.INFO]
+    noted.sort(key=lambda one: not is_placed(one[0]))
     return [] if result.verdict.top else noted[:MOST_SEEN]
 
 
@@ -119,13 +130,14 @@ def is_of_damage(result: Analysis) -> bool:
 def how_sure(result: Analysis) -> str:
     """How sure the finding is that the verdict leads with; "" without one, or of a damaged run."""
     named = _named(result)
-    if not named or result.run.damage:
+    if result.run.damage:
         return ""
+    if not named:
+        return rests_on(result, None) if result.verdict.efficiency.value is not None else ""
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
     told = sureness(first, "" if blocks == 1 else "the first problem")
-    # with how much of that load it would be more is told with the finding: here is one saving
-    return f"{told} The saving assumes an idle host." if is_loaded(first) else told
+    return f"{told} {rests_on(result, first)}".rstrip()
 
 
 def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:

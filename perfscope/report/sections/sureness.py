@@ -25,7 +25,7 @@ CONFIRM = (
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
 FIX = "Record again after the change, and let `perfscope compare` show what it saved."
-ON_IDLE = "This host was not idle: record both, before and after the change, on one that is."
+ON_IDLE = "Make both recordings, before and after the change, on an idle host."
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
 
 
@@ -124,7 +124,7 @@ def _how_sure_saving(row: Outcome) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        return f"an upper bound, the fix may save less{told}"
+        return f"an upper bound; how little it may be is not known{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0

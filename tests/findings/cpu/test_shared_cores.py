@@ -106,7 +106,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
     of_job = verdict(facts, [fine], (), losses).sentence.split("from that, ")[1]
-    assert of_job.startswith("no problem was found: ")
+    assert of_job.startswith("nothing was found that is sure to save ")
     assert "Efficiency is low" not in of_job
     assert "used outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
@@ -117,10 +117,9 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
         assert told.sentence.startswith("Its own. ")
-        busy = (
-            f"1.0 of the 2 CPUs, which made the run up to {format_seconds(gain_of_others)} longer"
-        )
-        assert told.sentence.endswith(f"used {busy} and these figures less sure.")
+        longer = f"up to {format_seconds(gain_of_others)} longer"
+        assert told.sentence.endswith(f"Processes outside the job made this run {longer}.")
+        assert told.others_s == gain_of_others
         assert "shorter" not in told.sentence
         assert "Apart from that" not in told.sentence
 
