@@ -82,9 +82,11 @@ class PhaseCatalog:
         if not len(rows):
             return np.empty(0, np.int64)
         # a name tells a phase of the user's from others, and says nothing of any other kind
-        is_own = rows["kind"] == PhaseKind.USER
-        name = np.where(rows["name"] < len(trace.names), rows["name"], -1).astype(np.int64)
-        key = np.where(is_own, name + _KINDS + 1, rows["kind"])
+        key = rows["kind"].astype(np.int64)
+        is_own = key == PhaseKind.USER
+        if is_own.any():
+            name = np.where(rows["name"] < len(trace.names), rows["name"], -1).astype(np.int64)
+            key = np.where(is_own, name + _KINDS + 1, key)
         known = self._index_of_key(trace)
         found = known[key]
         if (found < 0).any():

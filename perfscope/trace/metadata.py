@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+_TABLES = (dict, Mapping)
+"""Nearly all are the first, which is told sooner than the second."""
+
 
 def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """The frameworks of a rank's metadata; what is no table of facts is left out."""
@@ -15,8 +18,8 @@ def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, A
 def noted_framework(metadata: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """One framework of a rank's metadata; empty where it was not noted."""
     found = metadata.get("frameworks")
-    facts = found.get(name) if isinstance(found, Mapping) else None
-    return facts if isinstance(facts, Mapping) else {}
+    facts = found.get(name) if isinstance(found, _TABLES) else None
+    return facts if isinstance(facts, _TABLES) else {}
 
 
 def noted_libraries(metadata: Mapping[str, Any]) -> set[str]:

@@ -152,10 +152,14 @@ private:
     template <class Transfer> void run(const Tape::Words &words, const Transfer &transfer)
     {
         double *const time = time_.data();
+        size_t last_place = SIZE_MAX - 1; // of the row before: mostly the same rank's, whose time need not be loaded
+        double last = 0.0;
         words.for_each([&](uint32_t one, const uint32_t *needs, uint32_t count) {
             const size_t place = one & Tape::PLACE;
             const bool is_hub = one & Tape::IS_HUB;
-            double latest = is_hub ? -std::numeric_limits<double>::infinity() : one & Tape::IS_FIRST ? 0.0 : time[place - 1];
+            double latest = -std::numeric_limits<double>::infinity();
+            if (!is_hub)
+                latest = one & Tape::IS_FIRST ? 0.0 : place == last_place + 1 ? last : time[place - 1];
             for (const uint32_t *need = needs; need != needs + count; ++need)
                 latest = std::max(latest, time[*need]);
             if (!is_hub) {
@@ -163,6 +167,8 @@ private:
                 latest += gap_[place];
             }
             time[place] = latest;
+            last_place = place;
+            last = latest;
         });
     }
 

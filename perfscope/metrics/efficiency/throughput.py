@@ -165,6 +165,8 @@ def _around(told: Spans, others: Spans, gaps: Spans) -> tuple[int, Spans]:
     these and behind them belongs to it as well: no other phase, beyond what usually lies between
     steps.
     """
+    if not len(told[0]):
+        return 0, (gaps[0][:0], gaps[1][:0])
     inside = _covered(told, gaps)
     free = gaps[1] - gaps[0] - _covered(_joined(told, others), gaps) + inside
     has = inside > 0
@@ -213,6 +215,8 @@ def _seldom(timeline: Timeline, table: Table, apart: Sequence[int]) -> Spans:
 
 def _beyond(spans: Spans, others: Spans) -> int:
     """How long some of the spans last where none of the others does."""
+    if not len(spans[0]):
+        return 0
     return _length(*union(*_joined(spans, others))) - _length(*union(*others))
 
 

@@ -19,6 +19,8 @@ def visits(
     between them and no sample between them shows anything else: calls for communication, and a mark
     of the save inside a function that saves, cut what is one visit into pieces.
     """
+    if is_marked.all():
+        return len(starts)
     order = np.lexsort((-ends, starts))
     starts, ends, is_marked = starts[order], ends[order], is_marked[order]
     begun, others = part.rank.steps["t0"].astype(np.int64), _elsewhere(prepared, part, index)

@@ -40,6 +40,8 @@ def windows_of(process: ProcessFile, raw: Table) -> Table:
     is_other = (raw["kind"] == RecordKind.WINDOW) & (raw["request"] > 0)
     is_other &= (raw["op"] > WindowSource.NONE) & (raw["op"] < WindowSource.STEP)
     raw = raw[is_step | is_other]
+    if not len(raw):
+        return np.zeros(0, WINDOW_DTYPE)
     rows = np.zeros(len(raw), WINDOW_DTYPE)
     begins = np.maximum(raw["request"], np.uint64(process.start_ns))
     rows["t0"], rows["t1"], rows["number"] = begins, raw["t1_ns"], raw["seq"]
@@ -59,7 +61,7 @@ def blocks_of(process: ProcessFile) -> Table:
     told = process.header["thinning"]
     raw = process.header["blocks"][: int(told["blocks"])]
     rows = np.zeros(len(raw), BLOCK_DTYPE)
-    if int(told["merging"]):
+    if int(told["merging"]) or not len(raw):
         return rows[:0]
     for name, source in (("t0", "t0_ns"), ("t1", "t1_ns")):
         rows[name] = np.minimum(raw[source], np.uint64(MAX_AMOUNT))
@@ -76,6 +78,8 @@ def call_totals_of(process: ProcessFile, numbering: Numbering) -> Table:
     cells = cells[(cells["key"] & np.uint64(CellFlag.USED)) > 0]
     keys = cells["key"]
     rows = np.zeros(len(cells), CALL_TOTAL_DTYPE)
+    if not len(cells):
+        return rows
     rows["op"] = (keys >> np.uint64(16)) & np.uint64(0xFFFF)
     rows["phase"] = (keys >> np.uint64(8)) & np.uint64(0xFF)
     rows["is_main"] = (keys & np.uint64(CellFlag.MAIN)) > 0
