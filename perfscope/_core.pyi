@@ -69,6 +69,9 @@ def distinct(moments: Ints) -> Ints:
 def of_codes(wanted: npt.NDArray[np.uint8], codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
     """What is said of the code of each row; `wanted` says it of all codes."""
 
+def grouped(numbers: Ints, count: int) -> tuple[Ints, Ints]:
+    """The places of each number below `count`, one after the other, and where each begins."""
+
 def like_rows(ranks: Small, units: Small, ops: Small, unit_count: int) -> tuple[Small, int]:
     """A number for each row, the same where its rank does the same at the same place of a unit.
 
@@ -458,6 +461,19 @@ def late_at_collectives(
     end: int,
 ) -> tuple[Ints, Ints, Ints]:
     """How long main threads waited at each instance in [begin, end), the longest, and its cause."""
+
+def ends_of_meetings(
+    calls: tuple[Ints, Ints, Ints, npt.NDArray[np.uint16]],
+    members: Ints,
+    starts: Ints,
+    chosen: npt.NDArray[np.uint8],
+    strictness: npt.NDArray[np.uint8],
+) -> tuple[Ints, Ints]:
+    """Calls of chosen instances that returned, and how much before what they needed.
+
+    Of an instance nobody needs all to begin (strictness 0), or all do where all send (1), or
+    always (2). The columns of the calls are enter, exit, sent and flags.
+    """
 
 def carried_by(
     columns: tuple[Ints, Ints, Ints, Ints], starts: Ints, members: Ints

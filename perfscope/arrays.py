@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.engine import engine
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -30,7 +32,12 @@ def grouped(key: Ints) -> tuple[Ints, Ints]:
     """The rows of one value after the other, as `rows_by`; where each value begins, and the end."""
     if not len(key):
         return np.empty(0, np.int64), np.zeros(1, np.int64)
-    few = key.astype(np.uint16) if key.min() >= 0 and key.max() < MOST_FEW else key
+    least, most = int(key.min()), int(key.max())
+    if least >= 0 and most < len(key):
+        places, starts = engine.grouped(np.ascontiguousarray(key, np.int64), most + 1)
+        is_there = starts[1:] > starts[:-1]
+        return places, np.append(starts[:-1][is_there], len(key))
+    few = key.astype(np.uint16) if least >= 0 and most < MOST_FEW else key
     order = np.argsort(few, kind="stable")
     behind = np.flatnonzero(np.diff(key[order])) + 1
     return order, np.concatenate([[0], behind, [len(key)]])

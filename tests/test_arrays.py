@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from perfscope.arrays import is_one_of
+from perfscope import _core
+from perfscope.arrays import grouped, is_one_of, rows_by
 from perfscope.schema.enums import PhaseKind
 
 KINDS = (PhaseKind.TRAIN, PhaseKind.USER)
@@ -25,3 +26,22 @@ def test_one_of_a_few_values_of_a_column_keeps_its_shape() -> None:
     rows = np.array([(1, 2), (3, 4), (5, 2)], np.dtype([("tid", "<u4"), ("kind", "<u2")]))
     assert is_one_of(rows["tid"], (0, 5)).tolist() == [False, False, True]
     assert is_one_of(rows["kind"][:0], (2,)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "spread", [(0, 1), (0, 7), (3, 150), (-4, 9), (0, 10**6), (70_000, 80_000)]
+)
+@pytest.mark.parametrize("size", [0, 1, 200])
+def test_rows_of_one_value_lie_together_in_their_order(size: int, spread: tuple[int, int]) -> None:
+    key = np.random.default_rng(size).integers(*spread, size)
+    expected = [np.flatnonzero(key == value).tolist() for value in np.unique(key)]
+    assert [rows.tolist() for rows in rows_by(key)] == expected
+    order, starts = grouped(key)
+    assert order.tolist() == [row for rows in expected for row in rows]
+    assert starts.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
+
+
+def test_a_number_beyond_those_that_were_told_is_refused() -> None:
+    for number in (-1, 3):
+        with pytest.raises(ValueError, match="beyond"):
+            _core.grouped(np.array([0, number]), 3)

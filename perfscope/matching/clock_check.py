@@ -5,6 +5,7 @@ from dataclasses import field
 import numpy as np
 
 from perfscope.arrays import Bools
+from perfscope.engine import engine
 from perfscope.matching.codes import NONBLOCKING_CODES, SYNCHRONOUS, TO_ROOT_CODES
 from perfscope.matching.collectives import Instances, rooted_need
 from perfscope.matching.messages import Messages
@@ -233,20 +234,38 @@ def _meetings(pool: Pool, instances: Instances, crossing: Bools) -> tuple[Rows, 
     """Each call of a blocking collective between hosts, and how much too early it ended."""
     if not len(instances):
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    chosen = crossing[instances.comm] & ~NONBLOCKING_CODES[instances.op]
+    if np.any(_ROOTED_CODES[instances.op]):
+        return _meetings_with_roots(pool, instances, chosen)
+    op = BLOCKING_FORM[instances.op]
+    strictness = _MEETING_CODES[op] * np.where(op == _BARRIER, _ALWAYS, _WHERE_ALL_SEND)
+    return engine.ends_of_meetings(
+        (pool.enter, pool.exit, pool.sent, pool.flags),
+        instances.members,
+        instances.starts,
+        chosen.view(np.uint8),
+        strictness.astype(np.uint8),
+    )
+
+
+_WHERE_ALL_SEND, _ALWAYS = 1, 2
+"""When nobody leaves a collective before all have come, as the engine takes it."""
+
+
+def _meetings_with_roots(pool: Pool, instances: Instances, wanted: Bools) -> tuple[Rows, Rows]:
+    """The same of wanted instances, of which some have a root."""
     members, group = instances.members, instances.instance_of_member
     begin, op = instances.starts[:-1], instances.op
     latest = np.maximum.reduceat(pool.enter[members], begin)
     need = np.where(_is_strict(pool, instances)[group], latest[group], pool.enter[members])
-    if np.any(_ROOTED_CODES[op]):
-        # nobody has what a root sends, nor the root what the others send, before it is sent
-        giving = np.where(pool.sent[members] > 0, pool.enter[members], np.iinfo(np.int64).min)
-        given = np.maximum.reduceat(giving, begin)
-        rooted = rooted_need(pool, members, begin, group, op, given)
-        has_got = TO_ROOT_CODES[op][group] | (pool.received[members] > 0)
-        has_got &= _ROOTED_CODES[op][group]
-        need = np.where(has_got, np.maximum(need, rooted), need)
-    chosen = (crossing[instances.comm] & ~NONBLOCKING_CODES[op])[group]
-    chosen &= _has_ended(pool, members)
+    # nobody has what a root sends, nor the root what the others send, before it is sent
+    giving = np.where(pool.sent[members] > 0, pool.enter[members], np.iinfo(np.int64).min)
+    given = np.maximum.reduceat(giving, begin)
+    rooted = rooted_need(pool, members, begin, group, op, given)
+    has_got = TO_ROOT_CODES[op][group] | (pool.received[members] > 0)
+    has_got &= _ROOTED_CODES[op][group]
+    need = np.where(has_got, np.maximum(need, rooted), need)
+    chosen = wanted[group] & _has_ended(pool, members)
     rows = members[chosen]
     return rows, need[chosen] - pool.exit[rows]
 

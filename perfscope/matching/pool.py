@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import MOST_FEW, Bools, Int32s, Ints, blocks
+from perfscope.arrays import Bools, Int32s, Ints, blocks
+from perfscope.engine import engine
 from perfscope.matching.intervals import Times
 from perfscope.search import of_codes
 from perfscope.structures import dataclass
@@ -84,9 +85,8 @@ class Pool:
 
 def places_by_rank(rank: Rows, ranks: int) -> list[Rows]:
     """The places at which each position in `Trace.ranks` stands, ascending; `ranks` parts."""
-    few = rank.astype(np.uint16) if ranks <= MOST_FEW else rank
-    order = np.argsort(few, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(rank, minlength=ranks))[: max(ranks - 1, 0)])
+    order, starts = engine.grouped(np.ascontiguousarray(rank, np.int64), ranks)
+    return np.split(order, starts[1:-1])
 
 
 _COLUMNS = (

@@ -1,6 +1,7 @@
 // Matching for numpy: the columns of a Pool in, rows of it out.
 #include "arrays.h"
 #include "bindings.h"
+#include "matching/ends_of_meetings.h"
 #include "matching/waits.h"
 #include "pool_columns.h"
 
@@ -137,6 +138,25 @@ nb::tuple waits(const nb::handle &pool, const nb::tuple &codes, const nb::tuple 
                           to_numpy(std::move(found.cause)), to_numpy(std::move(found.for_receiver)));
 }
 
+nb::tuple meeting_ends(const std::tuple<Ints, Ints, Ints, Column<uint16_t>> &calls, const Ints &members,
+                       const Ints &starts, const Bytes &chosen, const Bytes &strictness)
+{
+    const auto &[enter, leave, sent, flags] = calls;
+    const size_t count = chosen.size();
+    if (leave.size() != enter.size() || sent.size() != enter.size() || flags.size() != enter.size())
+        throw nb::value_error("the columns are not equally long");
+    if (starts.size() != count + 1 || strictness.size() != count || !are_starts(starts, members.size()) ||
+        !are_rows(members, enter.size(), 0))
+        throw nb::value_error("the members of the instances do not fit");
+    MeetingEnds found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = ends_of_meetings({enter.data(), leave.data(), sent.data(), flags.data()},
+                                 {members.data(), starts.data(), count}, chosen.data(), strictness.data());
+    }
+    return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.early_ns)));
+}
+
 std::map<std::string, uint32_t> call_traits()
 {
     return {{"SEND", SEND},
@@ -169,6 +189,8 @@ void bind_matching(nb::module_ &module)
     module.def("match_messages", &messages, nb::arg("pool"), nb::arg("codes"), nb::arg("starts"), nb::arg("members"),
                nb::arg("comparable").none());
     module.def("completed_requests", &requests, nb::arg("pool"), nb::arg("codes"), nb::arg("completions"));
+    module.def("ends_of_meetings", &meeting_ends, nb::arg("calls"), nb::arg("members"), nb::arg("starts"),
+               nb::arg("chosen"), nb::arg("strictness"));
     module.def("find_rendezvous", &rendezvous, nb::arg("pool"), nb::arg("codes"), nb::arg("threads"),
                nb::arg("send_of"), nb::arg("wait_of"));
     module.def("split_calls", &waits, nb::arg("pool"), nb::arg("codes"), nb::kw_only(), nb::arg("collective"),

@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "grouping.h"
 #include "reducers/like_rows.h"
 
 namespace nb = nanobind;
@@ -19,6 +20,18 @@ static auto places(const Moments &ordered, const Moments &moments, bool behind_e
         places_of(ordered.data(), ordered.size(), moments.data(), moments.size(), behind_equal, found.data());
     }
     return to_numpy(std::move(found));
+}
+
+static nb::tuple grouped_places(const Moments &numbers, size_t count)
+{
+    if (!are_below(numbers, count))
+        throw nb::value_error("there are numbers beyond those that were told");
+    Grouped found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = grouped(numbers.data(), numbers.size(), count);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.places)), to_numpy(std::move(found.starts)));
 }
 
 using Marks = Column<uint8_t>;
@@ -110,6 +123,7 @@ static nb::tuple medians_by(const Values &values, const Small &numbers, size_t c
 void bind_search(nb::module_ &module)
 {
     module.def("of_codes", &of_codes, nb::arg("wanted"), nb::arg("codes"));
+    module.def("grouped", &grouped_places, nb::arg("numbers"), nb::arg("count"));
     module.def("like_rows", &rows_alike, nb::arg("ranks"), nb::arg("units"), nb::arg("ops"), nb::arg("unit_count"));
     module.def("medians", &medians_by, nb::arg("values"), nb::arg("numbers"), nb::arg("count"));
     module.def("time_before", &before_boundaries, nb::arg("boundaries"), nb::arg("chosen"));
