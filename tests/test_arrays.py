@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from perfscope import _core
-from perfscope.arrays import grouped, is_one_of, rows_by
+from perfscope.arrays import BLOCK, grouped, is_one_of, rows_by, taken
 from perfscope.schema.enums import PhaseKind
 
 KINDS = (PhaseKind.TRAIN, PhaseKind.USER)
@@ -45,3 +45,13 @@ def test_a_number_beyond_those_that_were_told_is_refused() -> None:
     for number in (-1, 3):
         with pytest.raises(ValueError, match="beyond"):
             _core.grouped(np.array([0, number]), 3)
+
+
+@pytest.mark.parametrize("size", [0, 5, 2 * BLOCK + 1])
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.int64])
+def test_what_is_taken_in_blocks_is_what_stands_there(size: int, dtype: npt.DTypeLike) -> None:
+    random = np.random.default_rng(size)
+    values, places = random.random(50), random.integers(0, 50, size).astype(dtype)
+    assert taken(values, places).tolist() == values[places].tolist()
+    with pytest.raises(IndexError):
+        taken(values, np.array([50], dtype))

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, SmallCodes, is_one_of
+from perfscope.arrays import Bools, Floats, SmallCodes, is_one_of, taken
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
@@ -253,11 +253,11 @@ def _calls(parts: RankParts, waits: Waits) -> tuple[Times, Times, Times, Times]:
     rows, pool = waits.of_rank(parts.position), waits.pool
     enter, leave, need = pool.enter[rows], pool.exit[rows], waits.need[rows]
     known = waits.known[rows]
-    after = _AFTER[1].take(pool.op[rows])
+    after = taken(_AFTER[1], pool.op[rows])
     main = pool.tid[rows] == parts.rank.main_tid
     if not known.all():
         need = np.where(known, need, enter)
-        after = np.where(known, after, _AFTER[0].take(pool.op[rows]))
+        after = np.where(known, after, taken(_AFTER[0], pool.op[rows]))
     if main.all():
         return enter, need, leave, after
     return enter[main], need[main], leave[main], after[main]

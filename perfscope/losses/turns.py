@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from perfscope.arrays import Floats
+from perfscope.arrays import Floats, taken
 from perfscope.engine import engine
 from perfscope.judging import MEDIAN_ERROR
 from perfscope.replay.program import Program, Work
@@ -44,9 +44,9 @@ class Turns:
         for values in (program.gaps_ns, lambda _: program.transfer_ns):
             sizes, medians, off = engine.medians(values(work), alike, count)
             errors = (MEDIAN_ERROR * off) ** 2 / sizes
-            squared += float(errors.take(alike).sum() / steps.count)
+            squared += float(taken(errors, alike).sum() / steps.count)
             kinds.append(medians)
-        gap, transfer = (medians.take(alike) for medians in kinds)
+        gap, transfer = (taken(medians, alike) for medians in kinds)
         del alike  # a long run has many rows
         return cls._of(program, gap, transfer, steps), math.sqrt(squared)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Int32s, Ints, blocks
+from perfscope.arrays import Bools, Int32s, Ints, blocks, taken
 from perfscope.engine import engine
 from perfscope.matching.intervals import Times
 from perfscope.search import of_codes
@@ -131,7 +131,7 @@ def _positions(peers: Int32s, numbers: Ints) -> Int32s:
         return np.full(len(peers), -1, np.int32)
     table = np.full(int(numbers.max()) + 3, -1, np.int32)  # before the first and behind the last
     table[numbers + 1] = np.arange(len(numbers))
-    return table.take(np.clip(peers, -1, len(table) - 2) + 1)
+    return taken(table, np.clip(peers, -1, len(table) - 2) + 1)
 
 
 def dense(*columns: npt.NDArray[np.integer]) -> Ints:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, Ints
+from perfscope.arrays import Bools, Floats, Ints, taken
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.metrics.results import Results
@@ -43,7 +43,7 @@ class Fused:
         joined = replace(
             program,
             cut_rows=program.cut_rows[kept],
-            row_segment=segment_of.take(program.row_segment),
+            row_segment=taken(segment_of, program.row_segment),
             segment_kind=kind,
             is_asked_once=True,
         )
@@ -202,7 +202,7 @@ def _with_fewer_calls(program: Program, together: _Together) -> Work:
     spent = np.minimum(_call_ns(gap, together)[program.row_rank[later]], gap[later])
     left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
     del gap
-    ns = left.take(program.work.row)
+    ns = taken(left, program.work.row)
     ns *= program.work.ns
     return replace(program.work, ns=ns)
 
