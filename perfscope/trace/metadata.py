@@ -18,8 +18,8 @@ def noted_frameworks(metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, A
 def noted_framework(metadata: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """One framework of a rank's metadata; empty where it was not noted."""
     found = metadata.get("frameworks")
-    facts = found.get(name) if isinstance(found, _TABLES) else None
-    return facts if isinstance(facts, _TABLES) else {}
+    facts = None if found is None or not isinstance(found, _TABLES) else found.get(name)
+    return {} if facts is None or not isinstance(facts, _TABLES) else facts
 
 
 def noted_libraries(metadata: Mapping[str, Any]) -> set[str]:
