@@ -140,6 +140,11 @@ class Results:
         """What each rank itself saw its lines work on, in the order of the ranks."""
         return tuple(worked_on(rank.metadata) for rank in self.trace.ranks)
 
+    @cached_property
+    def own_calls(self) -> tuple[tuple[WorkedOn, ...], ...]:
+        """What each rank saw its functions being given, in the order of the ranks."""
+        return tuple(worked_on(rank.metadata, "called") for rank in self.trace.ranks)
+
     @property
     def window_s(self) -> float:
         """Length of the focus of analysis in the run, with the steps that were left out of it."""

@@ -113,12 +113,18 @@ class WorkedOn:
     # number of each moment at which all ranks look, and a digest of what was seen then, which is
     # the same on another rank where the contents are
     at_meetings: tuple[tuple[int, int], ...] = ()
+    # names of operands that derive from what the same instruction has returned before
+    fed_back: tuple[str, ...] = ()
+    outside: int = 0  # of a function, a digest of what it reads of its module; 0 unknown
 
 
-def worked_on(metadata: Mapping[str, Any]) -> tuple[WorkedOn, ...]:
-    """The instructions that the agent looked at; none where it did not, or what it wrote is odd."""
+def worked_on(metadata: Mapping[str, Any], what: str = "sites") -> tuple[WorkedOn, ...]:
+    """The instructions that the agent looked at; none where it did not, or what it wrote is odd.
+
+    `what` is `called` for the functions whose arguments it looked at, each at its first line.
+    """
     told = metadata.get("operands")
-    sites = told.get("sites") if isinstance(told, Mapping) else None
+    sites = told.get(what) if isinstance(told, Mapping) else None
     if not isinstance(told, Mapping) or not isinstance(sites, Sequence):
         return ()
     return tuple(_sites(sites, _times(told.get("subnormal_times"))))
@@ -138,7 +144,6 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
         frame, operands = frame_of(site.get("place")), site.get("operands")
         if frame is None or not isinstance(operands, Sequence):
             continue
-        computed = _names(site.get("computed"), _MOST_COMPUTED)
         yield WorkedOn(
             frame=frame,
             is_innermost=site.get("is_innermost") is True,
@@ -149,18 +154,7 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             contents=_count(site, "contents"),
             result_looks=_count(site, "result_looks"),
             results=_count(site, "results"),
-            operands=_with_picked(
-                [
-                    replace(
-                        _operand(one, times),
-                        is_term=site.get("adds") is True,
-                        is_computed=one.get("name") in computed,
-                    )
-                    for one in operands
-                    if isinstance(one, Mapping)
-                ],
-                str(site.get("picked", ""))[:LONGEST_NAME],
-            ),
+            operands=_operands(site, operands, times),
             contents_once=min(_count(site, "contents_once"), _count(site, "looks")),
             returns=_count(site, "contents_back"),
             result_returns=_count(site, "results_back"),
@@ -170,7 +164,25 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             updated=_names(site.get("updated"), _MOST_COMPUTED),
             instruction=_count(site, "instruction"),
             at_meetings=tuple(_meetings(site.get("at_meetings"))),
+            fed_back=_names(site.get("fed_back"), _MOST_COMPUTED),
+            outside=_count(site, "outside"),
         )
+
+
+def _operands(
+    site: Mapping[str, Any], told: Sequence[Any], times: Mapping[str, float]
+) -> tuple[Operand, ...]:
+    computed = _names(site.get("computed"), _MOST_COMPUTED)
+    found = [
+        replace(
+            _operand(one, times),
+            is_term=site.get("adds") is True,
+            is_computed=one.get("name") in computed,
+        )
+        for one in told
+        if isinstance(one, Mapping)
+    ]
+    return _with_picked(found, str(site.get("picked", ""))[:LONGEST_NAME])
 
 
 def frame_of(told: Any) -> Frame | None:

@@ -1,5 +1,6 @@
 """Which calls of a function take what others return, read from its bytecode."""
 
+import dis
 from collections.abc import Callable, Iterator
 from textwrap import dedent, indent
 from types import CodeType, FunctionType
@@ -190,3 +191,34 @@ def test_a_process_tells_what_its_functions_pass_on(job: Callable[[str], Job]) -
     told = {one["place"].split("\x1f")[0]: one for one in job(program).process.metadata["loops"]}
     line = program.splitlines().index("def main():") + 2
     assert told["main"]["passed"] == [[line, line + 1]]
+
+
+@pytest.mark.parametrize(
+    ("body", "fed"),
+    [
+        ("w, m = step(w, m, g)", ["w", "m"]),
+        ("g = slope(w, x); w, m = step(w, m, g)", ["w", "m", "g"]),
+        ("g = slope(w, x); comm.Allreduce(g, whole); w = step(w, whole)", ["w", "whole"]),
+        ("g = slope(w, x); kept = step(w, g); w = kept", ["w", "g"]),
+        ("rows = step(x)", []),
+        ("rows = load(x); step(rows)", []),
+        ("g = slope(w, x); w -= g; rows = step(x)", []),
+    ],
+    ids=[
+        "at once",
+        "by a call",
+        "by a buffer",
+        "by a name",
+        "data",
+        "a result that nobody takes",
+        "beside another state",
+    ],
+)
+def test_what_a_call_takes_that_it_has_returned_before(body: str, fed: list[str]) -> None:
+    """In a loop that the data of each turn come from."""
+    text = f"def f(comm, batches, w, m, whole):\n for x in batches:\n  {body}"
+    (code,) = [one for one in compile(text, "a.py", "exec").co_consts if isinstance(one, CodeType)]
+    last = [one.offset for one in dis.get_instructions(code) if "step" in str(one.argval)][-1]
+    calls = [one for one in dis.get_instructions(code) if one.offset > last]
+    call = next(one.offset for one in calls if one.opname in {"CALL", "CALL_FUNCTION"})
+    assert flows.Flows(code, loops.ranges(code)).fed_back(call) == fed

@@ -140,9 +140,12 @@ def seen(told: dict[str, Any], function: str, name: str) -> list[dict[str, Any]]
     ]
 
 
-def run_and_tell(job: Callable[..., Job], program: str, printed: bytes = b"") -> dict[str, Any]:
+def run_and_tell(
+    job: Callable[..., Job], program: str, printed: bytes = b"", **settings: Any
+) -> dict[str, Any]:
     """What is told of the operands of a program, which is not disturbed."""
-    done = job(COMMON + program, variables={**RANK_ZERO, "OMP_NUM_THREADS": "1"})
+    variables = {**RANK_ZERO, "OMP_NUM_THREADS": "1", "PERFSCOPE_KEY": "07" * 16}
+    done = job(COMMON + program, variables=variables, **settings)
     assert (done.exit_code, done.stdout) == (0, printed), done.stderr
     metadata = done.process.metadata
     assert metadata["agent_notes"] == []

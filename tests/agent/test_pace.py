@@ -187,7 +187,7 @@ class Clocks:
 
 
 def test_ranks_on_hosts_that_began_at_other_times_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each goes to the next meeting by its own clock, about one a second, and they are the same."""
+    """Each goes to the next meeting by its own clock, about two a second, and they are the same."""
     came: list[list[int]] = []
     for since_ns in (5 * 10**9, 7_777_777_777):
         clocks, meetings = Clocks(monkeypatch), Meetings()
@@ -201,7 +201,7 @@ def test_ranks_on_hosts_that_began_at_other_times_meet(monkeypatch: pytest.Monke
             assert meetings.number == 0
         assert 0 not in came[-1]
     assert came[0] == came[1] == list(range(came[0][0], came[0][0] + len(came[0])))
-    assert len(came[0]) == pytest.approx(100 / 1.0737, abs=2)
+    assert len(came[0]) == pytest.approx(200 / 1.0737, abs=2)
 
 
 def test_who_comes_late_has_missed_a_meeting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,17 +221,17 @@ def test_who_comes_late_has_missed_a_meeting(monkeypatch: pytest.MonkeyPatch) ->
 def test_who_can_afford_fewer_meetings_goes_to_some_of_those_of_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Looks of 0.3 ms and of 1.5 ms within a thousandth of a core, from the tenth second on."""
+    """Looks of 0.15 ms and of 0.75 ms within a thousandth of a core, from the tenth second on."""
     went: list[set[int]] = []
-    for cost_ns in (300_000, 1_500_000):
+    for cost_ns in (150_000, 750_000):
         clocks, budget = Clocks(monkeypatch), Budget(times=2)
         went.append(set())
         for meeting in range(1, 200):
-            clocks.go_on(1 << 30)
+            clocks.go_on(1 << 29)
             if budget.is_left_for(meeting, cost_ns):
                 budget.spent_ns += cost_ns
                 went[-1].add(meeting)
-        assert budget.spent_ns <= 2 * Budget.AT_ONCE_NS + 0.001 * 200 * 1.08e9
+        assert budget.spent_ns <= 2 * Budget.AT_ONCE_NS + 0.001 * 200 * 0.54e9
     cheap, dear = went
     assert cheap == set(range(1, 200))
     assert len(dear) >= 0.9 * 200 / 2

@@ -76,11 +76,34 @@ class Flows:
             self._displays = _displays(code)
             self._read()
 
+    def fed_back(self, last: int) -> list[str]:
+        """What the call at an instruction takes that derives from what it has returned before.
+
+        Another one whose result nobody takes may have written into whatever it was given.
+        """
+        made = {name: list(makers) for name, makers in self._made.items()}
+        nodes = self._read_from
+        for place in [one for one in nodes if one != last and _dropped(self._code, one)]:
+            for text in nodes[place][0]:
+                bisect.insort(made.setdefault(text, []), (place, place))
+        ends = {at: max([e for start, e in self._loops if start <= at], default=-1) for at in nodes}
+        before = {at: self._taken(at, made, ends[at]) - {at} for at in nodes}
+        found = []
+        for text in nodes[last][0] if last in nodes else ():
+            left, met = list(_makers(text, last, made, ends[last])), set()
+            while left:
+                one = left.pop()
+                left += () if one in met else before.get(one, ())
+                met.add(one)
+            found += [text] if last in met else []
+        return found
+
     def _read(self) -> None:
         code = self._code
         nodes = self._nodes()
         lines = dict(zip(nodes, places.lines_of(code, nodes)))
         made: _Made = {}
+        self._made = made
         for place in nodes:
             for name in _written(code, place):
                 made.setdefault(name, []).append((place, place))
@@ -122,15 +145,7 @@ class Flows:
         """
         texts, is_nested = self._read_from[place]
         found = {place} if is_nested else set()
-        for text in texts:
-            parts = text.split(".")
-            for count in range(1, len(parts) + 1):
-                writers = made.get(".".join(parts[:count]), [])
-                behind = bisect.bisect_right(writers, (place, place))
-                later = writers[behind : bisect.bisect_right(writers, (end, end))]
-                few = writers[max(0, behind - _WRITERS) : behind] + later[-_WRITERS:]
-                found.update([begin for _, begin in few])
-        return found
+        return found.union(*[_makers(text, place, made, end) for text in texts])
 
     def _read_at(self, place: int, made: _Made) -> set[str]:
         """The keys of what a line takes that this turn of its function has not made."""
@@ -177,6 +192,19 @@ class Flows:
         own = self._code.co_varnames
         is_own = "." not in text and text in own and text not in _arguments(self._code)
         return [] if is_own else _keys(self._code, text)[-1:]
+
+
+def _makers(text: str, place: int, made: _Made, end: int) -> set[int]:
+    """The calls that have made what a path leads to at an instruction."""
+    found: set[int] = set()
+    parts = text.split(".")
+    for count in range(1, len(parts) + 1):
+        writers = made.get(".".join(parts[:count]), [])
+        behind = bisect.bisect_right(writers, (place, place))
+        later = writers[behind : bisect.bisect_right(writers, (end, end))]
+        few = writers[max(0, behind - _WRITERS) : behind] + later[-_WRITERS:]
+        found.update([begin for _, begin in few])
+    return found
 
 
 def _owner(code: CodeType) -> str:

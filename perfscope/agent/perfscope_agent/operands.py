@@ -10,32 +10,31 @@ from __future__ import annotations
 
 import sys
 import time
+from itertools import islice, zip_longest
 
-from . import accesses, bytecode, callees, files, held, notes, operand_arrays, own_threads, recorder
+from . import accesses, bytecode, callees, files, held, notes, operand_arrays, own_threads
+from .called import Called, Calls
 from .carried import Carried
-from .contents import AtMeetings, Contents
 from .kinds import Any, CodeType
 from .operand_arrays import Array
 from .pace import Budget, meetings
-from .places import Places, line_of, line_ranges
-from .secrets.redact import redact_value
+from .places import Places, line_of
+from .worked_on import MOST_CALLERS, Site
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional, Tuple
+    from typing import Tuple
 
     from .recorder import Recorder
 
-    _Paths = Tuple[Tuple[object, ...], ...]
     _Place = Tuple[CodeType, int]
     _Line = Tuple[int, int]
     """Identity of a code, and the line in it."""
-    _Read = Tuple[str, Optional[Array], int]
-    """Name, what kind of array it is, and a digest of the contents; 0 where there is none."""
 
 _MOST_FRAMES = 64  # of a stack, to find the program's own
-_MOST_OWN = 3  # of these, innermost first
-_MOST_PATHS, _MOST_SITES, _MOST_TOLD = 12, 400, 64
+_MOST_OWN = MOST_CALLERS  # of these, innermost first
+_MOST_CALLED = 8  # of these, at a meeting, what they were given
+_MOST_SITES, _MOST_TOLD = 400, 64
 _ENOUGH, _SELDOM = 20, 8
 """Looks at one place; then its values are only read each so many times that the thread is there.
 
@@ -47,132 +46,25 @@ _LATELY = 0.25  # of what one look costs, by the last one
 _HOLDERS = ("_parameters", "_buffers", "_modules")
 
 
-class _Operand:
-    """What was seen of one name at one place."""
+class _Asked:
+    """A frame of the program, and what is asked of it."""
 
-    def __init__(self) -> None:
-        self.looks = 0
-        self.array: Array | None = None
-        self.elements = [0, 0]
-        self.contents = Contents()
-        self.sums: dict[str, list[float]] = {}
+    def __init__(self, place: _Place, site: Site | None, called: Called | None) -> None:
+        self.site, self.called = site, called
+        self.later: list[Site] = []
+        """Those whose results are looked at here."""
 
-    def see(self, array: Array, digest: int, facts: dict[str, float]) -> None:
-        """Takes note of a look."""
-        count = array.elements
-        self.elements = [min(self.elements[0], count) if self.looks else count, count]
-        self.elements[1] = max(self.elements[1], count)
-        self.looks += 1
-        self.array = array
-        self.contents.see(digest)
-        for name, share in facts.items():
-            known = self.sums.setdefault(name, [0.0, 0])
-            known[0] += share
-            known[1] += 1
+        self.calls: list[Site] = []
+        """Those that take variables of this frame in the same turn, or did."""
 
-    def told(self, name: str) -> dict[str, Any]:
-        """All of it, for the metadata."""
-        array = self.array
-        if array is None:
-            return {}
-        means = {fact: round(total / count, 4) for fact, (total, count) in list(self.sums.items())}
-        return {
-            "name": redact_value(name),
-            "looks": self.looks,
-            "kind": array.kind,
-            "dtype": array.dtype,
-            "byte_order": array.order,
-            "shape": list(array.shape),
-            "elements": self.elements,
-            "layout": array.layout,
-            "stride": array.stride,
-            "inner_stride": array.inner_stride,
-            "requires_grad": array.has_gradient,
-            **self.contents.told("contents"),
-            "shares": means,
-        }
+        self._place = place
 
-
-class _Site:
-    """One instruction of the program, and what it was seen to work on."""
-
-    def __init__(self, code: CodeType, place: int) -> None:
-        self.code, self.last, last = code, place, bytecode.without_caches(code, place)
-        taken = bytecode.taken(code, last)
-        instructions = _of_line(code, last) if taken is None else taken
-        paths = bytecode.paths(code, instructions)
-        self.paths: _Paths = tuple(paths[:_MOST_PATHS])
-        self.names = [bytecode.name(code, path) for path in self.paths]
-        is_told = taken is not None and len(paths) <= _MOST_PATHS
-        makes = any(name == "MAKE_FUNCTION" for name, _ in instructions)
-        # What draws random numbers takes them from where no look sees them.
-        self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
-        self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
-        self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
-        self.computed = accesses.computed(code)
-        stored = bytecode.stored_local(code, last)
-        self.result: _Paths = () if stored is None else ((stored,),)
-        self.visits = self.looks = self.whole_looks = self.result_looks = 0
-        self.first_ns, self.last_ns, self.is_innermost = 0, 0, True
-        self.contents, self.results = Contents(), Contents()
-        self.at_meetings = AtMeetings()
-        self.operands: dict[str, _Operand] = {}
-        self.callers: dict[_Site, int] = {}
-        self.lengths: dict[str, int] = {}
-
-    def see(self, seen: list[tuple[str, Array, int, dict[str, float]]], whole: int) -> None:
-        """Takes note of what it works on; `whole`: a digest of all, 0 where not known."""
-        now_ns = time.monotonic_ns()
-        self.first_ns, self.last_ns = self.first_ns or now_ns, now_ns
-        self.looks += 1
-        self.contents.see(whole)
-        self.whole_looks += bool(whole)
-        for name, array, digest, facts in seen:
-            # what is only written into may still hold what was in that memory before
-            told = {} if name == self.written else facts
-            self.operands.setdefault(name, _Operand()).see(array, digest, told)
-
-    def see_result(self, digest: int) -> None:
-        """Takes note of what its result was when it was looked at later."""
-        self.result_looks += bool(digest)
-        self.results.see(digest)
-
-    def place(self, places: Places) -> str:
-        """Its function, file and line."""
-        return recorder.place_text(*places.where(self.code, self.last))
-
-    def told(
-        self, places: Places, line_visits: dict[_Line, int], updated: list[str]
-    ) -> dict[str, Any]:
-        """All of it, for the metadata.
-
-        `line_visits`: of each line, how often it was met. `updated`: what its function changes.
-        """
-        operands = list(self.operands.items())  # of now: a look may go on
-        callers = sorted(self.callers.items(), key=lambda one: -one[1])
-        return {
-            "place": self.place(places),
-            "instruction": self.last,
-            "lengths": [one for one in list(self.lengths.values()) if one],
-            "callers": [[one.place(places), looks] for one, looks in callers[:_MOST_OWN]],
-            "is_innermost": self.is_innermost,
-            "visits": self.visits,
-            "line_visits": line_visits[id(self.code), line_of(self.code, self.last)],
-            "looks": self.looks,
-            "first_ns": self.first_ns,
-            "last_ns": self.last_ns,
-            "whole_looks": self.whole_looks,
-            **self.contents.told("contents"),
-            "result_looks": self.result_looks,
-            **self.results.told("results"),
-            "at_meetings": self.at_meetings.told(),
-            "picked": redact_value(self.picked),
-            "adds": self.adds,
-            "met": [redact_value(name) for name in self.met],
-            "updated": [redact_value(n) for n, _ in operands if n.partition("[")[0] in updated],
-            "computed": [redact_value(name) for name in self.computed if name in self.operands],
-            "operands": [one.told(name) for name, one in operands if one.looks],
-        }
+    def question(self) -> tuple[Any, ...]:
+        """Where the frame is, and the paths that are asked."""
+        paths = () if self.site is None else self.site.paths
+        paths += tuple([one.result[0] for one in self.later])
+        paths += () if self.called is None else self.called.paths
+        return (*self._place, paths + tuple([path for one in self.calls for path in one.paths]))
 
 
 class Looker:
@@ -180,16 +72,16 @@ class Looker:
 
     def __init__(self, rec: Recorder, places: Places) -> None:
         self._library, self._places = rec, places
-        self._sites: dict[tuple[int, int], _Site] = {}
-        self._by_code: dict[int, list[_Site]] = {}
+        self._sites: dict[tuple[int, int], Site] = {}
+        self._by_code: dict[int, list[Site]] = {}
         self._kinds: tuple[tuple[Any, ...], ...] = ()
         self._made: dict[type, Any] = {}
         self._loaded = (False, False)
         self._variables = callees.variables_at(rec) if is_known() else None
-        self._budget = Budget(times=2)
+        self._budget = Budget(times=4)
         self._meeting, self._cost_ns = 0, 0.0
         self._subnormal_times: dict[str, float] = {}
-        self._carried = Carried(rec)
+        self._carried, self._calls = Carried(rec), Calls()
         self.looks = 0
 
     def look(self) -> None:
@@ -226,6 +118,7 @@ class Looker:
             "cpu_ns": self._budget.spent_ns,
             "subnormal_times": self._subnormal_times,
             "carried": self._carried.told(self._places),
+            "called": self._calls.told(self._places),
             "sites": kept,
         }
 
@@ -238,24 +131,23 @@ class Looker:
     def _look(self, variables: tuple[int, int]) -> None:
         rec = self._library
         met = rec.operand_places(_MOST_FRAMES)
-        own = [one for one in met if files.is_program(one[0].co_filename)][:_MOST_OWN]
+        program = [one for one in met if files.is_program(one[0].co_filename)]
+        own = program[:_MOST_OWN]
         self._carried.look(own, variables)
-        found = [self._site(*place) for place in (own if self._made else ())]
-        sites = [site for site in found if site is not None]
-        for number, site in enumerate(sites):
-            site.visits += 1
-            site.is_innermost = site.is_innermost and number == 0
-        is_seldom = not self._meeting or self._meeting % _SELDOM != 0
-        if all(site.looks >= _ENOUGH and site.visits % _SELDOM and is_seldom for site in sites):
+        if not self._made:
             return
-        later = [self._with_results(site.code) for site in sites]
-        asked = tuple(
-            [
-                (site.code, site.last, site.paths + tuple([one.result[0] for one in others]))
-                for site, others in zip(sites, later)
-            ]
-        )
-        question = (asked, self._kinds, _HOLDERS, 1, *variables)
+        sites = [self._site(*place) for place in own]
+        for number, site in enumerate(sites):
+            if site is not None:
+                site.visits += 1
+                site.is_innermost = site.is_innermost and number == 0
+        is_seldom = not self._meeting or self._meeting % _SELDOM != 0
+        known = [one for one in sites if one is not None]
+        if all(one.looks >= _ENOUGH and one.visits % _SELDOM and is_seldom for one in known):
+            return
+        asked = self._asked(program, sites)
+        places = tuple([one.question() for one in asked])
+        question = (places, self._kinds, _HOLDERS, 1, *variables)
         told = rec.operands(*question)
         seen = [(place, answers, self._read_all(answers)) for place, answers in told]
         # What was read belongs to what was told only if that is still there.
@@ -263,24 +155,40 @@ class Looker:
             return
         self.looks += 1
         for place, answers, read in seen:
-            site = sites[place]
-            self._note(site, answers, read)
-            for caller in sites[place + 1 : place + 2]:
-                site.callers[caller] = site.callers.get(caller, 0) + 1
-            count = len(site.paths)
-            for other, answer in zip(later[place], answers[count:]):
-                if answer and answer[1] in read:
-                    other.see_result(read[answer[1]][1])
+            self._see(asked[place], answers, read)
+            caller = asked[place + 1].site if place + 1 < len(asked) else None
+            for one in (asked[place].site, asked[place].called) if caller is not None else ():
+                if one is not None:
+                    one.callers[caller] = one.callers.get(caller, 0) + 1
+            if caller is not None:
+                caller.callees += 1
 
-    def _site(self, code: CodeType, last: int) -> _Site | None:
+    def _asked(self, program: list[_Place], sites: list[Site | None]) -> list[_Asked]:
+        """What to ask of each frame, innermost first; more of them where all ranks look."""
+        is_meeting = bool(self._meeting) and operand_arrays.are_common()
+        frames = program[: _MOST_CALLED if is_meeting else len(sites)]
+        found = []
+        for place, site in zip_longest(frames, sites):
+            one = _Asked(place, site, self._calls.of(place[0]) if is_meeting else None)
+            one.later = [] if site is None else self._with_results(place[0])
+            one.calls = self._with_calls(place[0], site) if is_meeting else []
+            found.append(one)
+        return found
+
+    def _site(self, code: CodeType, last: int) -> Site | None:
         found = self._sites.get((id(code), last))
         if found is None and len(self._sites) < _MOST_SITES:
-            found = self._sites[id(code), last] = _Site(code, last)
+            found = self._sites[id(code), last] = Site(code, last)
             self._by_code.setdefault(id(code), []).append(found)
         return found
 
-    def _with_results(self, code: CodeType) -> list[_Site]:
+    def _with_results(self, code: CodeType) -> list[Site]:
         found = [site for site in self._by_code[id(code)] if site.result and site.whole_looks]
+        return sorted(found, key=lambda site: -site.looks)[:_MOST_OWN]
+
+    def _with_calls(self, code: CodeType, here: Site | None) -> list[Site]:
+        known = self._by_code.get(id(code), [])
+        found = [one for one in known if one is not here and one.whole_looks and one.callees]
         return sorted(found, key=lambda site: -site.looks)[:_MOST_OWN]
 
     def _read_all(self, answers: list[Any]) -> dict[int, tuple[Array, int, dict[str, float]]]:
@@ -320,21 +228,28 @@ class Looker:
             self._subnormal_times[array.dtype] = times
         return told, facts
 
-    def _note(self, site: _Site, answers: list[Any], read: dict[int, Any]) -> None:
-        seen, parts, everywhere, integers = [], [], [], {}
-        for name, path, answer in zip(site.names, site.paths, answers):
-            arrays = [one for one in held.flat([answer]) if one[1] in read]
-            if arrays:
-                array, digest, facts = read[arrays[0][1]]
-                is_item = arrays[0] is not answer
-                told = ".".join(name.split(".")[: answer[0]]) + ("[0]" if is_item else "")
-                seen.append((told, array, digest, facts))
-                parts.append(0 if is_item else digest)
-                everywhere.append(array.value or digest)
-            else:
-                parts.append(held.constant_at(path, answer))
-                everywhere.append(held.number(path, answer))
-                integers[name] = held.integer(answer)
+    def _see(self, asked: _Asked, answers: list[Any], read: dict[int, Any]) -> None:
+        """Takes note of what was told of one frame."""
+        left = iter(answers)
+        if asked.site is not None:
+            self._note(asked.site, list(islice(left, len(asked.site.paths))), read)
+        for other in asked.later:
+            answer = next(left, None)
+            if answer and answer[1] in read:
+                other.see_result(read[answer[1]][1])
+        if asked.called is not None:
+            called = asked.called
+            told = list(islice(left, len(called.paths)))
+            seen, _, everywhere, _ = _what(called.names, called.paths, told, read)
+            called.see(self._meeting, seen, everywhere)
+        for site in asked.calls:
+            told = list(islice(left, len(site.paths)))
+            _, _, everywhere, _ = _what(site.names, site.paths, told, read)
+            if site.is_whole and 0 not in everywhere:
+                site.at_meetings.see(self._meeting, operand_arrays.of_parts(tuple(everywhere)))
+
+    def _note(self, site: Site, answers: list[Any], read: dict[int, Any]) -> None:
+        seen, parts, everywhere, integers = _what(site.names, site.paths, answers, read)
         if all(array.kind == operand_arrays.NUMBER for _, array, _, _ in seen):
             seen = []  # numbers count where they meet an array
         held.note_lengths(site.lengths, integers, [array for _, array, _, _ in seen])
@@ -362,13 +277,26 @@ def _has(module: str, *names: str) -> bool:
     return own_threads.is_there(module) and all(map(own_threads.contents(module).get, names))
 
 
-def _of_line(code: CodeType, last: int) -> list[tuple[str, int]]:
-    """The instructions of the line of one of them."""
-    line, found = line_of(code, last), []
-    for start, end, one in line_ranges(code):
-        if one == line:
-            found += bytecode.between(code, start, end)
-    return found
+def _what(names: Any, paths: Any, answers: list[Any], read: dict[int, Any]) -> tuple[Any, ...]:
+    """The arrays that were told of, all values in this process and in any, and the integers."""
+    seen: list[tuple[str, Array, int, dict[str, float]]] = []
+    parts: list[int] = []
+    everywhere: list[object] = []
+    integers: dict[str, int] = {}
+    for name, path, answer in zip(names, paths, answers):
+        arrays = [one for one in held.flat([answer]) if one[1] in read]
+        if arrays:
+            array, digest, facts = read[arrays[0][1]]
+            is_item = arrays[0] is not answer
+            told = ".".join(name.split(".")[: answer[0]]) + ("[0]" if is_item else "")
+            seen.append((told, array, digest, facts))
+            parts.append(0 if is_item else digest)
+            everywhere.append(array.value or digest)
+        else:
+            parts.append(held.constant_at(path, answer))
+            everywhere.append(held.number(path, answer))
+            integers[name] = held.integer(answer)
+    return seen, parts, everywhere, integers
 
 
 looker: Looker | None = None

@@ -22,7 +22,7 @@ _LONG_RUN_S = 600.0
 _LONG_RUN_HZ = 10.0
 _MOST_MADE_UP = 50
 _LEAST_WAIT, _MOST_WAIT = 0.5, 2.0  # of a period
-_MEETING_BITS = 30
+_MEETING_BITS = 29
 _MEETING_NS = 1 << _MEETING_BITS
 """One look that all ranks take at a time, in so long."""
 _LATE_NS = 100000000  # after a meeting, at most, to be taken for one

@@ -55,6 +55,11 @@ def handed_on(met: list[Met], loops: Loops) -> list[tuple[Met, Handed]]:
     return told
 
 
+def codes() -> list[CodeType]:
+    """All functions of the program's files."""
+    return [code for code, _, _ in _others(set())]
+
+
 def _others(known: set[CodeType]) -> Iterator[Met]:
     """All further functions of the program's files."""
     left = _MOST

@@ -9,7 +9,8 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks, shape_of
 from perfscope.findings.facts.worker_turns import loader_line, sharded_at
 from perfscope.judging import ALONE
-from perfscope.metrics.host.replicated import Instruction, Replicated, compared, replicated
+from perfscope.metrics.host.compared import Instruction, compared
+from perfscope.metrics.host.replicated import Replicated, replicated
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
@@ -23,7 +24,7 @@ def _applies(results: Results) -> bool:
 def judge(run: Facts) -> Outcome:
     """Whether functions in which ranks work on the same take enough of the run to act on."""
     results = run.results
-    seen = tuple(compared(results))
+    seen = tuple(compared(results.own_looks))
     if not seen:
         return not_measured("No two ranks were looked at in the same line at the same moment.")
     found = replicated(results, seen)
@@ -170,11 +171,12 @@ DIAGNOSIS = Diagnosis(
     id="replicated_work",
     title="Ranks compute the same",
     description=(
-        "All ranks look at what the current instruction of the program takes at the same moments, "
-        "about once a second. Where the contents are the same on several ranks, and others at "
-        "other moments, each rank does all of the work. A function that changes what it got from "
-        "outside by what that was before, as an optimizer does, keeps a state that every rank "
-        "needs, and does not count."
+        "All ranks look at what the current instruction of the program takes, and at what decides "
+        "the functions that it is in, at the same moments, about twice a second. Where the "
+        "contents are the same on several ranks, and others at other moments, each rank does all "
+        "of the work. A function that changes what it got from outside by what that was before, "
+        "or is given what it has returned before and no other data, as an optimizer does, keeps a "
+        "state that every rank needs, and does not count."
     ),
     judge=judge,
     applies=_applies,

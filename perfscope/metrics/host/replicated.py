@@ -2,38 +2,17 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from math import comb, sqrt
+from math import sqrt
 
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN, SURE
+from perfscope.metrics.host.compared import Instruction
+from perfscope.metrics.host.given_alike import GivenAlike, fresh, given_alike
 from perfscope.metrics.host.hot_lines import NOT_COMPUTING
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function
 from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.units import NS
-
-_Digests = Mapping[int, Mapping[int, int]]
-"""By the number of a meeting what each rank that was at one instruction worked on then."""
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One instruction, by what several ranks saw of it at the same moments."""
-
-    site: WorkedOn
-    meetings: int  # at which several ranks were there
-    alike: int  # of these, such at which some of them worked on the same
-    contents: int  # different ones in these
-    copies: int  # on how many ranks the same was, at most
-    ranks: frozenset[int]  # their places in the order of the ranks
-    by_chance: float  # at how many meetings it would be so if ranks took any of what was ever seen
-    alike_at: Sequence[int]  # the numbers of those meetings at which some worked on the same
-
-    @property
-    def is_of_arrays(self) -> bool:
-        """Whether it works on more than single values, which ranks may have added up together."""
-        return any(one.elements > 1 for one in self.site.operands)
 
 
 @dataclass(frozen=True)
@@ -47,6 +26,7 @@ class Replicated:
     meetings: int
     alike: int
     copies: int
+    operands: Sequence[Operand]  # what they work on that is not always the same, each name once
 
     @property
     def part(self) -> float:
@@ -59,13 +39,6 @@ class Replicated:
         """What each rank saves at most that does its part alone."""
         return [self.part * seconds * (1.0 - 1.0 / self.copies) for seconds in self.seconds]
 
-    @property
-    def operands(self) -> Sequence[Operand]:
-        """What its instructions work on that is not always the same, each name once."""
-        own = [one for it in self.instructions for one in it.site.operands]
-        found = {one.name: one for one in own if one.contents > 1} or {one.name: one for one in own}
-        return tuple(found.values())
-
 
 def replicated(results: Results, seen: Iterable[Instruction]) -> tuple[Replicated, ...]:
     """Those of a run, the one that takes most time first; `seen` is what `compared` tells.
@@ -76,6 +49,8 @@ def replicated(results: Results, seen: Iterable[Instruction]) -> tuple[Replicate
     nor is what is one of few things, by chance. A function that changes what it got from outside,
     as the step of an optimizer does, keeps a state that all ranks need: to send it costs as much.
     """
+    seen = tuple(seen)
+    whole = given_alike(results, seen)
     functions: defaultdict[Function, _Seen] = defaultdict(_Seen)
     calling: defaultdict[Frame, list[Instruction]] = defaultdict(list)
     for one in seen:
@@ -83,11 +58,20 @@ def replicated(results: Results, seen: Iterable[Instruction]) -> tuple[Replicate
             functions[one.site.frame.key].own.append(one)
         else:
             calling[one.site.frame].append(one)
-    callers = _callers(results.own_looks)
+    callers, states = _callers(results.own_looks), _states(results.own_looks)
     for function, frames in callers.items():
         functions[function].outer += [one for at in frames for one in calling[at]]
-    found = [(function, own) for function, own in functions.items() if own.is_replicated()]
-    alike = {id(one): one for _, own in found for one in own.alike}.values()
+    inside = {key for one in whole for key in one.inside}
+    found = [
+        (function, own)
+        for function, own in functions.items()
+        if function not in inside
+        and not states.issuperset(callers.get(function) or [None])
+        and own.is_replicated()
+    ]
+    alike = [one for own in whole for one in (*own.calls, *own.itself)]
+    alike += [one for _, own in found for one in own.alike]
+    alike = list({id(one): one for one in alike}.values())
     is_sure = sum(one.contents for one in alike) >= FEWEST_SAMPLES
     if not is_sure or not any(one.is_of_arrays for one in alike) or not _lasts(results, alike):
         return ()
@@ -96,7 +80,22 @@ def replicated(results: Results, seen: Iterable[Instruction]) -> tuple[Replicate
         for one, own in found
         if any(it.is_of_arrays for it in own.alike)
     ]
+    told += [_of_whole(one) for one in whole]
     return tuple(sorted(told, key=lambda one: -max(one.seconds, default=0.0)))
+
+
+def _of_whole(given: GivenAlike) -> Replicated:
+    alike = sorted((*given.calls, *given.itself), key=lambda one: -one.alike)
+    return Replicated(
+        place=given.lines[0],
+        caller=alike[0].site.frame if alike[0] in given.calls else given.calls[0].site.frame,
+        instructions=[one for one in alike if one.alike],
+        seconds=given.seconds,
+        meetings=len(given.met_at),
+        alike=len(given.alike_at),
+        copies=max(one.copies for one in alike),
+        operands=given.operands,
+    )
 
 
 def _lasts(results: Results, alike: Iterable[Instruction]) -> bool:
@@ -115,6 +114,18 @@ def _callers(looks: Iterable[Sequence[WorkedOn]]) -> Mapping[Function, Sequence[
         function: [frame for frame, _ in callers.most_common()]
         for function, callers in found.items()
     }
+
+
+def _states(looks: Iterable[Sequence[WorkedOn]]) -> frozenset[Frame]:
+    """The lines in which a function is given what it has returned before, and no other data."""
+    found: defaultdict[Frame, list[WorkedOn]] = defaultdict(list)
+    for site in (one for own in looks for one in own if not one.is_innermost):
+        found[site.frame].append(site)
+    return frozenset(
+        frame
+        for frame, sites in found.items()
+        if any(one.fed_back for one in sites) and not any(map(fresh, sites))
+    )
 
 
 class _Seen:
@@ -182,53 +193,14 @@ def _of_function(
         meetings=sum(one.meetings for one in (*seen.own, *seen.outer)),
         alike=count,
         copies=copies,
+        operands=_operands(alike),
     )
 
 
-def compared(results: Results) -> Iterable[Instruction]:
-    """The instructions at which several ranks were looked at at the same moment."""
-    seen: defaultdict[tuple[object, ...], list[tuple[int, WorkedOn]]] = defaultdict(list)
-    for place, own_looks in enumerate(results.own_looks):
-        for site in own_looks:
-            if site.at_meetings:
-                seen[site.frame, site.instruction].append((place, site))
-    for sites in seen.values():
-        digests: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        for place, site in sites:
-            for number, digest in site.at_meetings:
-                digests[number][place] = digest
-        together = {number: own for number, own in digests.items() if len(own) > 1}
-        if together:
-            is_innermost = all(site.is_innermost for _, site in sites)
-            most = max((site for _, site in sites), key=lambda one: one.looks)
-            yield _instruction(replace(most, is_innermost=is_innermost), digests, together)
-
-
-def _instruction(site: WorkedOn, digests: _Digests, together: _Digests) -> Instruction:
-    largest = {number: Counter(own.values()).most_common(1)[0] for number, own in together.items()}
-    alike = {number: found for number, found in largest.items() if found[1] > 1}
-    return Instruction(
-        site=site,
-        meetings=len(together),
-        alike=len(alike),
-        contents=len({digest for digest, _ in alike.values()}),
-        copies=max((count for _, count in alike.values()), default=1),
-        ranks=frozenset(
-            place
-            for number, (digest, _) in alike.items()
-            for place, own in together[number].items()
-            if own == digest
-        ),
-        by_chance=len(together) * _equal_share(digests),
-        alike_at=list(alike),
-    )
-
-
-def _equal_share(digests: _Digests) -> float:
-    """Of pairs of looks at different meetings, those that saw the same."""
-    at_meetings = Counter(digest for own in digests.values() for digest in set(own.values()))
-    pairs = comb(len(digests), 2)
-    return sum(comb(count, 2) for count in at_meetings.values()) / pairs if pairs else 0.0
+def _operands(instructions: Iterable[Instruction]) -> Sequence[Operand]:
+    own = [one for it in instructions for one in it.site.operands]
+    found = {one.name: one for one in own if one.contents > 1} or {one.name: one for one in own}
+    return tuple(found.values())
 
 
 def _is_update(own: Sequence[Instruction]) -> bool:

@@ -45,18 +45,20 @@ def judged(
     versions: Mapping[str, str] = NO_VERSIONS,
     timed: Mapping[str, Any] = NO_VERSIONS,
     others: Sequence[dict[str, Any]] | None = None,
+    called: Sequence[dict[str, Any]] = (),
     library: tuple[str, str, int] = LIBRARY,
 ) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
     Samples come at the begin and in the middle of each step. `others` is what rank 0 looked at,
-    where that is not what rank 1 did.
+    where that is not what rank 1 did; `called` what each rank saw a function being given.
     """
     builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
         own = sites if others is None or number else others
         told = {"looks": 10, "cpu_ns": 1, "sites": list(own), **timed}
+        told["called"] = list(called[number : number + 1])
         rank.set(metadata={"operands": told, "versions": versions})
         for step in range(STEPS):
             begin = 1.0 + 0.2 * step

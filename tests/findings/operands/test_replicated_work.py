@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
+from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Status
-from tests.findings.operands.operand_runs import MAIN, OTHER, STEPS, faults, judged, operand, site
+from tests.findings.operands.operand_runs import (
+    FILE,
+    MAIN,
+    OTHER,
+    STEPS,
+    faults,
+    judged,
+    operand,
+    site,
+)
 
 MEETINGS = 20
 
@@ -167,6 +177,53 @@ def test_a_function_that_takes_its_part_of_what_it_is_called_with() -> None:
     one, other = (seen(part, callers=CALLED) for part in (same, own))
     call = seen(same, **CALL)
     assert judged(one, call, others=[other, call])["replicated_work"].status is Status.PASS
+
+
+def called(of: Callable[[int], int], **changes: Any) -> dict[str, Any]:
+    """The hot function by what a rank saw it being given at each meeting."""
+    rows = [[number, of(number)] for number in range(1, MEETINGS + 1)]
+    whole = {"place": f"whiten\x1f{FILE}\x1f18", "callers": CALLED, "outside": 5}
+    return site(operand(name="rows", contents=10), **{**whole, "at_meetings": rows, **changes})
+
+
+def given(
+    function: dict[str, Any], other: dict[str, Any] | None = None, **of_call: Any
+) -> dict[str, Finding]:
+    """A function that works on one item after the other, so that no two ranks are at the same."""
+    one, two = (seen(part, callers=CALLED) for part in (same, own))
+    call = seen(same, **{**CALL, **of_call})
+    return judged(two, call, others=[one, call], called=(function, other or function))
+
+
+def test_a_function_of_which_all_is_known_does_the_same_at_whichever_item_it_is() -> None:
+    finding = given(called(same))["replicated_work"]
+    assert finding.gain_s == pytest.approx(0.05 * STEPS, rel=0.05)
+    assert [(one.function, one.line) for one in finding.where] == [("whiten", 20)]
+    assert f"called in {MAIN[0]}() (train.py:{MAIN[2]})" in finding.actions[0]
+    assert "`frames`" in finding.actions[0]  # as its caller names it
+
+
+@pytest.mark.parametrize(
+    ("function", "other", "call"),
+    [
+        (called(same, outside=0), None, {}),
+        (called(same), called(same, outside=6), {}),
+        (called(same, updated=["self.state"]), None, {}),
+        (called(same), None, {"fed_back": ["frames"]}),
+        (called(own), called(same), {"at_meetings": [[1, same(1)]]}),
+    ],
+    ids=["unknown", "another table", "a state", "its own results", "others"],
+)
+def test_a_function_that_may_do_something_else_on_each_rank(
+    function: dict[str, Any], other: dict[str, Any] | None, call: dict[str, Any]
+) -> None:
+    assert given(function, other, **call)["replicated_work"].status is Status.PASS
+
+
+def test_a_step_that_is_given_its_own_results_keeps_a_state() -> None:
+    """Its lines were seen to work on the same as well; they make it anew, and change nothing."""
+    hot, call = seen(same, callers=CALLED), seen(same, **CALL, fed_back=["frames"])
+    assert judged(hot, call, others=[hot, call])["replicated_work"].status is Status.PASS
 
 
 def test_instructions_of_one_line_are_not_compared_with_each_other() -> None:
