@@ -20,6 +20,7 @@ from . import (
     torch_places,
     torch_profiler,
     torch_traces,
+    torch_unused,
     torch_workers,
     wrap,
 )
@@ -306,9 +307,7 @@ def install_backward(module: ModuleType) -> None:
             global backward_depth
             if torch_module.compiler.is_compiling():
                 return original(*args, **kwargs)
-            rec = recorder.current
-            if rec is None:
-                rec = recorder.of_training()
+            rec = recorder.current or recorder.of_training()
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
             recorder.trains_here(rec)
@@ -323,7 +322,8 @@ def install_backward(module: ModuleType) -> None:
                 tell(action)
             backward_depth = 1
             try:
-                with wrap.Inside(rec, recorder.Phase.BACKWARD, "backward"):
+                phase = wrap.Inside(rec, recorder.Phase.BACKWARD, "backward")
+                with torch_unused.Watch(args, kwargs), phase:
                     result = original(*args, **kwargs)
                     end_ns = rec.now()
             finally:

@@ -33,7 +33,7 @@ def note_optimizer(optimizer: Any) -> None:
     is_news = True
 
 
-def _held() -> set[int]:
+def held() -> set[int]:
     """The parameters that optimizers hold, by identity."""
     known = [optimizer for optimizer in (one() for one in _optimizers) if optimizer is not None]
     return {
@@ -48,7 +48,7 @@ def described(models: list[Any]) -> dict[str, Any]:
     """The bytes of the gradients, those in rows of zeros, and those that no optimizer holds."""
     global is_news
     is_news = False
-    whole, held = 0, _held()
+    whole, known = 0, held()
     parts: dict[str, int] = {"empty": 0, "unheld": 0}
     largest: dict[str, int] = {"empty": 0, "unheld": 0}
     told: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def described(models: list[Any]) -> dict[str, Any]:
         size = parameter.numel() * parameter.element_size()
         whole += size
         empty = int(size * _empty_share(parameter.grad)) if _may_look_up(module) else 0
-        unheld = size if held and id(parameter) not in held else 0
+        unheld = size if known and id(parameter) not in known else 0
         for part, found in (("empty", empty), ("unheld", unheld)):
             parts[part] += found
             if found > largest[part]:

@@ -1,0 +1,227 @@
+"""Gradients that backward passes compute and nothing uses: of parameters that no optimizer holds.
+
+Before a few backward passes their graph is walked, from the loss to the parameters at its ends.
+What leads to none but such as no optimizer holds, and whose values stay as they are, is computed
+for nothing. Hooks of PyTorch tell when each part of the graph begins, and so how long these parts
+take. They change nothing, and are taken away again when the pass is over.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .. import metadata, notes, operand_arrays, recorder
+from ..kinds import Any, AnyFunction, Callable
+from ..pace import Budget
+from . import torch_compile, torch_gradients, torch_states
+
+_SOURCE = "torch"
+_FIRST = 4
+"""Passes without a look: each optimizer is known once it has stepped."""
+
+_MOST_NODES = 5000
+_MOST_LOOKS = 8
+_MOST_READ = 4
+"""Parameters whose values are compared, the largest."""
+
+
+class _Walk:
+    """The graph of one backward pass."""
+
+    def __init__(self, roots: list[Any], held: set[int], kind: type) -> None:
+        self.nodes: list[Any] = []
+        self.unheld: list[Any] = []
+        self.is_whole = True
+        self.has_held = False
+        above: dict[int, list[int]] = {}
+        used: list[int] = []
+        unused: list[int] = []
+        left = list(roots)
+        seen = set()
+        while left and self.is_whole:
+            node = left.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            self.nodes.append(node)  # keeps it, and with that its identity
+            self.is_whole = len(self.nodes) <= _MOST_NODES
+            parameter = getattr(node, "variable", None)
+            if parameter is not None:
+                is_held = not isinstance(parameter, kind) or id(parameter) in held
+                self.has_held = self.has_held or id(parameter) in held
+                (used if is_held else unused).append(id(node))
+                self.unheld += [] if is_held else [parameter]
+            for below, _ in node.next_functions:
+                if below is not None:
+                    above.setdefault(id(below), []).append(id(node))
+                    left.append(below)
+        self.needless = _reached(unused, above) - _reached(used, above)
+
+
+def _reached(begin: list[int], above: dict[int, list[int]]) -> set[int]:
+    """The nodes from which some others are reached, and these."""
+    found: set[int] = set()
+    left = list(begin)
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left += above.get(one, ())
+    return found
+
+
+class _Timing:
+    """How long two kinds of parts of a pass take, by when each part begins."""
+
+    def __init__(self) -> None:
+        self.spent_ns = [0, 0]
+        self._kind, self._since_ns = 0, 0
+
+    def begins(self, kind: int) -> None:
+        """A part of that kind begins, which ends the one before it."""
+        now_ns = time.perf_counter_ns()
+        if self._since_ns:
+            self.spent_ns[self._kind] += now_ns - self._since_ns
+        self._kind, self._since_ns = kind, now_ns
+
+    def hook(self, kind: int) -> Callable[[Any], None]:
+        """What PyTorch calls before a part."""
+
+        def begins(_gradients: Any) -> None:
+            self.begins(kind)
+
+        return begins
+
+
+class _Looker:
+    """Looks at backward passes: the fourth, the eighth, the sixteenth and so on."""
+
+    def __init__(self) -> None:
+        self.passes = self.looks = 0
+        self.is_over = False  # no more is looked at
+        self._budget = Budget()
+        self._needless_ns = self._whole_ns = 0
+        self._digests: dict[int, int] = {}
+
+    def is_due(self) -> bool:
+        """Counts a pass, and tells whether to look at it."""
+        self.passes += 1
+        is_one = self.passes >= _FIRST and self.passes & (self.passes - 1) == 0
+        return is_one and not self.is_over and self._budget.is_left()
+
+    def begin(self, loss: Any) -> tuple[_Timing, list[Any]] | None:
+        """The hooks of a pass that computes some gradients for nothing; None of another one."""
+        begin_ns = time.thread_time_ns()
+        torch = torch_compile.module()
+        # a generator of several would be used up
+        losses = loss if type(loss) in (list, tuple) else [loss]
+        if not all(isinstance(one, torch.Tensor) for one in losses):
+            return None
+        roots = [one.grad_fn for one in losses]
+        # what a device does is over later than the host hears of it; hooks are there from 2.0 on
+        if any(one.device.type != "cpu" or not _can_be_timed(one.grad_fn) for one in losses):
+            self.is_over = True
+            return None
+        walk = _Walk(roots, torch_gradients.held(), torch.nn.Parameter)
+        self.is_over = not walk.is_whole or self.looks >= _MOST_LOOKS or self._have_changed(walk)
+        found = None
+        if walk.has_held and walk.needless and not self.is_over:
+            found = self._hooked(walk)
+            self._tell(walk)
+        elif self.is_over:
+            metadata.framework(_SOURCE, unused_gradients=None)
+        self._budget.spent_ns += time.thread_time_ns() - begin_ns
+        return found
+
+    def end(self, timing: _Timing, handles: list[Any]) -> None:
+        """A pass is over."""
+        timing.begins(0)
+        for handle in handles:
+            handle.remove()
+        self.looks += 1
+        self._needless_ns += timing.spent_ns[1]
+        self._whole_ns += sum(timing.spent_ns)
+        told = metadata.facts.get("frameworks", {}).get(_SOURCE, {}).get("unused_gradients")
+        if isinstance(told, dict):
+            told.update(looks=self.looks, needless_ns=self._needless_ns, whole_ns=self._whole_ns)
+
+    def _hooked(self, walk: _Walk) -> tuple[_Timing, list[Any]]:
+        timing = _Timing()
+        hooks = timing.hook(0), timing.hook(1)
+        handles = [
+            node.register_prehook(hooks[id(node) in walk.needless])
+            for node in walk.nodes
+            if not hasattr(node, "variable")  # which outlives the pass
+        ]
+        return timing, handles
+
+    def _have_changed(self, walk: _Walk) -> bool:
+        """Whether a parameter has other values than before: something else updates it."""
+        rec = recorder.current
+        largest = sorted(walk.unheld, key=lambda one: -int(one.numel()))[:_MOST_READ]
+        for parameter in largest:
+            array = torch_states.array_of(parameter)
+            content = operand_arrays.read(rec, array) if rec and array is not None else None
+            if array is not None and content is not None:
+                digest = operand_arrays.digest(array, content)
+                if self._digests.setdefault(id(parameter), digest) != digest:
+                    return True
+        return False
+
+    def _tell(self, walk: _Walk) -> None:
+        sizes = sorted([tuple(one.shape) for one in walk.unheld], key=_values)
+        told = {
+            "parameters": len(sizes),
+            "values": sum(map(_values, sizes)),
+            "largest": list(sizes[-1]),
+        }
+        metadata.framework(_SOURCE, unused_gradients=told)
+
+
+def _can_be_timed(root: Any) -> bool:
+    return hasattr(root, "register_prehook")
+
+
+def _values(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= int(size)
+    return count
+
+
+_looker = _Looker()
+
+
+class Watch:
+    """Looks at a backward pass that is in its `with`, if that is due."""
+
+    __slots__ = ("_arguments", "_begun", "_keywords")
+
+    def __init__(self, arguments: Any, keywords: Any) -> None:
+        """Takes what the program gives to `torch.autograd.backward`."""
+        self._arguments, self._keywords = arguments, keywords
+        self._begun: Any = None
+
+    def __enter__(self) -> None:
+        if _looker.is_due():
+            self._begun = _guarded(_begun, self._arguments, self._keywords)
+
+    def __exit__(self, *_: object) -> None:
+        if self._begun is not None:
+            _guarded(_looker.end, *self._begun)
+
+
+def _begun(arguments: Any, keywords: Any) -> Any:
+    loss = arguments[0] if arguments else keywords.get("tensors")
+    # with `inputs` the program says what it wants the gradients of
+    is_chosen = keywords.get("inputs") is not None or len(arguments) > 5
+    return None if loss is None or is_chosen else _looker.begin(loss)
+
+
+def _guarded(action: AnyFunction, *arguments: Any) -> Any:
+    try:
+        return action(*arguments)
+    except Exception as error:
+        _looker.is_over = True
+        notes.failure("unused gradients are not looked for", error)
+        return None
