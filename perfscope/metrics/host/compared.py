@@ -36,8 +36,14 @@ class Instruction:
 
     @property
     def is_of_arrays(self) -> bool:
-        """Whether it works on more than single values, which ranks may have added up together."""
-        return any(one.elements > 1 for one in self.site.operands)
+        """Whether it works on more than single values, which ranks may have added up together.
+
+        A loss that gradients are still computed of is one of this rank's own data.
+        """
+        return any(
+            one.elements > 1 or (one.has_gradient and not one.is_parameter)
+            for one in self.site.operands
+        )
 
 
 def compared(looks: Iterable[Sequence[WorkedOn]]) -> Iterable[Instruction]:

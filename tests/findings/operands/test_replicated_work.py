@@ -64,11 +64,21 @@ def test_work_that_both_ranks_do_would_take_half_of_the_time(
     assert "`frames`" in finding.actions[0]
 
 
+X = {"name": "x", "kind": "tensor", "dtype": "float32", "contents": 10, "requires_grad": True}
+
+
 def test_ranks_that_learn_from_the_same_batches() -> None:
     batch = [operand(name="x", kind="tensor", dtype="float32", contents=10, requires_grad=True)]
     (finding,) = faults(seen(same, operands=batch), others=[seen(same, operands=batch)]).values()
     assert finding.title.startswith("Both ranks train on the same data")
     assert "DistributedSampler" in finding.actions[0]
+
+
+def test_a_loss_before_its_backward_pass_is_of_the_batch() -> None:
+    """A loop in a script of its own: what it takes beside the loss is not known as a whole."""
+    loss = operand(**{**X, "name": "loss", "shape": [], "elements": [1, 1]})
+    (finding,) = faults(seen(same, operands=[loss]), others=[seen(same, operands=[loss])]).values()
+    assert finding.title.startswith("Both ranks train on the same data")
 
 
 SCALAR = [operand(name="loss", shape=[1], elements=[1, 1], contents=10)]
@@ -94,9 +104,6 @@ SCALAR = [operand(name="loss", shape=[1], elements=[1, 1], contents=10)]
 def test_what_is_no_work_of_all_on_each(one: dict[str, Any], other: dict[str, Any]) -> None:
     finding = judged(one, others=[other])["replicated_work"]
     assert finding.status is Status.PASS
-
-
-X = {"name": "x", "kind": "tensor", "dtype": "float32", "contents": 10, "requires_grad": True}
 
 
 def test_where_other_layers_differ_the_same_input_is_meant() -> None:
