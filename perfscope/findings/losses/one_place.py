@@ -13,10 +13,10 @@ from dataclasses import replace
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence, Finding, Spent
 from perfscope.findings.core.gain import saved
-from perfscope.findings.core.wording import place
+from perfscope.findings.core.wording import place, there
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses import words
-from perfscope.findings.losses.callees import Callee, callee_of
+from perfscope.findings.losses.callees import Callee, FilesUse, callee_of
 from perfscope.findings.losses.groups import BOUNDED, Group, lost_to
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
@@ -29,6 +29,10 @@ AT_ONCE = (
     "What is made piece by piece is written piece by piece: make all of it in memory and write it "
     "with one call (`file.write(json.dumps(data))`, not `json.dump(data, file)`), or save in a "
     "binary format."
+)
+KEPT = (
+    "Where it reads the same each time, read it once, before the loop, and keep what comes of it; "
+    "else save it in a binary format, which is read without going through text."
 )
 WRITES = {Activity.SERIALIZATION, Activity.FILES}
 
@@ -112,7 +116,7 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
         evidence=tuple(
             Evidence(f"{label(one)} at {place(one.frame)}", one.ns * NS, "s") for one in entries
         ),
-        actions=(_action(group),),
+        actions=(there(f"In {place(first.frame)}", _action(group, callee)),),
     )
 
 
@@ -149,8 +153,9 @@ def _title(
     return f"{name} {verb} {each}{who}{', once' if is_once else ''}, in {place(entries[0].frame)}"
 
 
-def _action(group: Group) -> str:
+def _action(group: Group, callee: Callee | None) -> str:
     done = {one.cause.activity for one in group.entries}
     if done >= WRITES:
-        return AT_ONCE
+        is_read = callee is not None and callee.files_use is FilesUse.READS
+        return KEPT if is_read else AT_ONCE
     return words.change_of(group.entries[0])

@@ -4,7 +4,7 @@ import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.losses import one_place
-from perfscope.findings.losses.one_place import AT_ONCE
+from perfscope.findings.losses.one_place import AT_ONCE, KEPT
 from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry
 from perfscope.schema.enums import Activity, Basis, LossKind, Status
@@ -19,30 +19,44 @@ LINE = ("main", "/job/index.py", 66)
 DUMPS = ("dump", "/usr/lib/python3.11/json/__init__.py", 179)
 MAKES = (LINE, DUMPS, ("_iterencode", "/usr/lib/python3.11/json/encoder.py", 430))
 WRITES = (LINE, DUMPS, ("io.TextIOWrapper.write", "<built-in>", 0))
+LOADS = ("loads", "/usr/lib/python3.11/json/__init__.py", 299)
+PARSES = (LINE, LOADS, ("raw_decode", "/usr/lib/python3.11/json/decoder.py", 353))
+READS = (
+    LINE,
+    ("Path.read_text", "/usr/lib/python3.11/pathlib.py", 1059),
+    ("io.TextIOWrapper.read", "<built-in>", 0),
+)
+Stack = tuple[tuple[str, str, int], ...]
 
 
-def write(rank: RankBuilder, begin: float, seconds: float) -> None:
+def write(rank: RankBuilder, begin: float, seconds: float, *stacks: Stack) -> None:
     """Objects become text and text is written, by turns."""
     for tick in range(round(seconds / 0.01)):
-        rank.stack(begin + 0.01 * tick, WRITES if tick % 2 else MAKES)
+        rank.stack(begin + 0.01 * tick, stacks[tick % 2])
 
 
-def written(*, end_s: float = 0.0, step_s: float = 0.0, start_s: float = 0.0) -> dict[str, Finding]:
+def written(
+    *,
+    end_s: float = 0.0,
+    step_s: float = 0.0,
+    start_s: float = 0.0,
+    stacks: tuple[Stack, Stack] = (MAKES, WRITES),
+) -> dict[str, Finding]:
     """Two ranks that write at the start, at the end of each step, and at the end of the run."""
     length_s = start_s + STEPS * (STEP_S + step_s) + end_s
     builder = TraceBuilder(2, end_s=2.0 + length_s)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + length_s)
-        write(rank, 1.0, start_s)
+        write(rank, 1.0, start_s, *stacks)
         for step in range(STEPS):
             begin = 1.0 + start_s + step * (STEP_S + step_s)
             for tick in range(40):
                 rank.stack(begin + 0.01 * tick, SOLVES)
-            write(rank, begin + 0.4, step_s)
+            write(rank, begin + 0.4, step_s, *stacks)
             end = begin + STEP_S + step_s
             first = begin - (start_s if step == 0 else 0.0)
             rank.step(step, first, end).op("MPI_Allreduce", end - 0.1, end, comm=0, seq=step)
-        write(rank, 1.0 + length_s - end_s, end_s)
+        write(rank, 1.0 + length_s - end_s, end_s, *stacks)
     return analyze_trace(builder.build()).findings
 
 
@@ -55,7 +69,8 @@ def test_what_is_written_once_at_the_end_is_told() -> None:
     assert found.status is Status.FAIL
     assert "json.dump takes " in found.title
     assert "once" in found.title
-    assert found.actions == (AT_ONCE,)
+    assert found.actions[0].endswith(AT_ONCE[1:])
+    assert found.actions[0].startswith(f"In {LINE[0]}() (")
     assert found.gain_basis is Basis.UPPER_BOUND
     assert found.gain_s == pytest.approx(4.0, rel=0.01)
     assert not loud(written(end_s=0.2))
@@ -80,7 +95,13 @@ def test_what_is_made_and_written_in_each_step_is_one_finding() -> None:
     findings = written(step_s=0.2)
     (found,) = loud(findings)
     assert found.gain_s == pytest.approx(STEPS * 0.2, rel=0.05)
-    assert found.actions == (AT_ONCE,)
+    assert found.actions[0].endswith(AT_ONCE[1:])
+    assert found.actions[0].startswith(f"In {LINE[0]}() (")
+
+
+def test_what_is_read_and_parsed_is_to_be_kept_and_not_written_at_once() -> None:
+    (found,) = loud(written(step_s=0.2, stacks=(PARSES, READS)))
+    assert found.actions[0].endswith(KEPT[1:])
 
 
 def entry(activity: Activity, own_s: float, *ranks: int) -> Entry:
