@@ -1,12 +1,13 @@
 """Ranks that wait for their next batch."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
+from perfscope.findings.core.finding import Evidence, Finding, Gain, Spent, not_measured, passed
 from perfscope.findings.core.gain import (
     as_bare_bound,
     bound_s,
@@ -84,7 +85,7 @@ def judge(run: Facts) -> Outcome:
         status=thresholds.deserved(found) if is_fault else Status.PASS,
         title=_title(results, phases, waits_s, made_in, anew) if is_fault else PASSED,
         summary=_summary(results, waits_s, found) + (anew.summary if anew else ""),
-        gain=found,
+        gain=replace(found, spent=_spent(waits_s)),
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
         where=tuple(dict.fromkeys((*frames(held), *((made_in,) if made_in else ()), *where))),
@@ -98,6 +99,12 @@ def judge(run: Facts) -> Outcome:
         holder=typed(held),
         overlaps=("load_imbalance", "idle_devices"),
     )
+
+
+def _spent(waits_s: list[float]) -> Spent:
+    """What the saving comes from: the mean of what ranks wait."""
+    mean_s = sum(waits_s) / len(waits_s)
+    return Spent(mean_s, is_each=len(waits_s) > 1, lead="of waiting for input")
 
 
 def _told(
