@@ -30,15 +30,13 @@ demo-sgan: ## record the S-GAN in Keras on two ranks (with Horovod where it can 
 	@PYTHON="$(PYTHON)" bash scripts/demo_sgan.sh
 
 test: coverage-hints ## all that CI runs
-	@# pip waits for the network and the disk, mypy keeps one core busy, compilers the rest
-	@echo "making environments and checking the code; each part is printed when it is over"
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target environments checks
-	@# in the order of the folders, which ends with short files, and not with those of few long tests;
-	@# a third process took none of the time away on two cores
-	@$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@# Tests begin when the developer's environment is there; one that needs another waits until it is made.
+	@$(MAKE) --no-print-directory --jobs=2 other-environments pytest
 
-.PHONY: checks
-checks: lint native-sanitize
+# Among the tests are lint and native-sanitize (tests/checks). Files come in the order of their folders, which
+# ends with short ones; a third process took none of the time away on two cores.
+pytest: developer-environment
+	@unset MAKEFLAGS; $(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 5
 
 test-long: environments ## what takes longer than CI may
 	$(call part,environments of Extra-P and of the many trainers,$(PYTHON) scripts/environments.py extrap ecosystem)

@@ -7,6 +7,7 @@ compiler and a Python with venv.
 """
 
 import argparse
+import fcntl
 import hashlib
 import os
 import shutil
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from pathlib import Path
+from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -198,13 +200,23 @@ def make(name: str) -> None:
     print(f"environment {name}: {state}", file=sys.stderr)
 
 
-def make_if_possible(name: str) -> bool:
+def lock(name: str) -> BinaryIO:
+    """Holds up who wants to make or use an environment, until what this returns is closed."""
+    place = ROOT / ".envs" / f"{name}.lock"
+    place.parent.mkdir(exist_ok=True)
+    held = place.open("wb")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return held
+
+
+def make_if_possible(name: str, held: BinaryIO) -> bool:
     """Brings one environment up to date; False, with the reason on stderr, where that cannot be."""
-    try:
-        make(name)
-    except NotOnThisMachineError as why:
-        print(f"environment {name}: left out. {why}", file=sys.stderr)
-        return False
+    with held:
+        try:
+            make(name)
+        except NotOnThisMachineError as why:
+            print(f"environment {name}: left out. {why}", file=sys.stderr)
+            return False
     return True
 
 
@@ -212,12 +224,14 @@ def main() -> int:
     """Makes the environments named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="+", choices=sorted(ENVIRONMENTS), metavar="NAME")
-    names = parser.parse_args().names
+    names = list(dict.fromkeys(parser.parse_args().names))
+    # in one order, so that two who make environments cannot wait for each other
+    locks = {name: lock(name) for name in sorted(names)}
     try:
         # downloading and unpacking leave a core free; the longest goes first
         names.sort(key=lambda name: name != "horovod")
         with ThreadPoolExecutor(2) as pool:
-            made = list(pool.map(make_if_possible, names))
+            made = list(pool.map(make_if_possible, names, map(locks.__getitem__, names)))
     except EnvironmentMakingError as problem:
         print(problem, file=sys.stderr)
         return 1

@@ -1,6 +1,8 @@
 """The environments that jobs of the tests run in, made by scripts/environments.py."""
 
+import fcntl
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,9 +75,24 @@ def environment(name: str) -> Environment:
     """The environment of a name; a test that needs a missing one is skipped (in CI it fails)."""
     place = os.environ.get(f"PERFSCOPE_ENV_{name.upper()}")
     found = Environment(name, Path(place) if place else REPOSITORY / ".envs" / name)
+    if not place:
+        _wait_until_made(name)
     if not found.python.exists():
         missing(f"environment {name} (python3 scripts/environments.py {name})")
     return found
+
+
+def _wait_until_made(name: str) -> None:
+    """Returns when nobody is making an environment: `make test` makes them while tests run."""
+    lock = REPOSITORY / ".envs" / f"{name}.lock"
+    if not lock.exists():
+        return
+    with lock.open("rb") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.stderr.write(f"waiting until environment {name} is made\n")
+            fcntl.flock(held, fcntl.LOCK_SH)
 
 
 def mpi(name: str) -> Mpi:
