@@ -3,6 +3,7 @@
 And those of packages that are installed only where somebody asks for them.
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence
@@ -21,14 +22,20 @@ def modules(package: str, *, order: Sequence[str] = ()) -> Iterator[ModuleType]:
     Raises:
         ModuleNotFoundError: the package, or a module named in `order`, does not exist.
     """
-    found = importlib.import_module(package)
-    names = sorted(_below(found), key=lambda name: (_leaf(name), name))
+    names = _names(package)
     for wanted in order:
         if wanted not in map(_leaf, names):
             raise ModuleNotFoundError(f"{package} has no module {wanted}")
     ranked = {name: place for place, name in enumerate(order)}
     for name in sorted(names, key=lambda name: ranked.get(_leaf(name), len(ranked))):
         yield importlib.import_module(name)
+
+
+@functools.cache
+def _names(package: str) -> tuple[str, ...]:
+    """Of the public modules in a package, by name; files are looked for once in a process."""
+    found = _below(importlib.import_module(package))
+    return tuple(sorted(found, key=lambda name: (_leaf(name), name)))
 
 
 def _below(package: ModuleType) -> Iterator[str]:

@@ -58,8 +58,8 @@ def spots(prepared: Prepared, zoom: Zoom | None) -> Spots | None:
     rows = zip(zoom.rows, level.cells, strict=True)
     found = [_of_row(prepared, row, level, cells) for row, cells in rows]
     every = np.concatenate([keys for _, keys in found])
-    keys, index = np.unique(every, axis=0, return_inverse=True)
-    index = index.reshape(-1)
+    index = dense(*every.T)
+    keys = every[np.unique(index, return_index=True)[1]]
     often = np.argsort(-np.bincount(index, minlength=len(keys)), kind="stable")[:MOST_SPOTS]
     name = np.full(len(keys), NOTHING, np.int64)
     name[often] = np.arange(len(often))

@@ -301,6 +301,8 @@ class TraceBuilder:
         self._names: dict[str, int] = {}
         self._frames: dict[Frame, int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
+        # by the frames' identities, which stay theirs as long as the frames are kept
+        self._met: dict[tuple[int, ...], tuple[int, list[FrameLike]]] = {}
         self._changes: dict[str, Any] = {}
         self.communicators = [Communicator(1, tuple(range(ranks)), -1)]
         self.ranks = [
@@ -328,9 +330,12 @@ class TraceBuilder:
 
     def stack(self, frames: Sequence[FrameLike]) -> int:
         """Index of an interned stack, outermost frame first."""
-        levels = [frame if isinstance(frame, Frame) else Frame(*frame) for frame in frames]
-        key = tuple(self._frames.setdefault(frame, len(self._frames)) for frame in levels)
-        return self._stacks.setdefault(key, len(self._stacks))
+        same = tuple(map(id, frames))
+        if same not in self._met:
+            levels = [frame if isinstance(frame, Frame) else Frame(*frame) for frame in frames]
+            key = tuple(self._frames.setdefault(frame, len(self._frames)) for frame in levels)
+            self._met[same] = self._stacks.setdefault(key, len(self._stacks)), list(frames)
+        return self._met[same][0]
 
     def ended(self, at_s: float, *, init_s: float | None = None, after_s: float = 0.5) -> Trace:
         """The trace, in which all ranks finalize MPI at a moment and live on for `after_s`.
