@@ -1,5 +1,6 @@
 """Fixtures that tests of every part use; see tests/support for what they hand out."""
 
+import fcntl
 import functools
 import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -51,6 +52,16 @@ def _turn(path: Path) -> int:
     if '"horovod"' in text and "environment" in text:
         return 2
     return 3 if path.parent.name == "tests" else 1  # short ones, so that no core is idle at the end
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """One process of `make test` after the other: what the first compiles the second only reads."""
+    if not hasattr(session.config, "workerinput"):
+        return (yield)
+    with (environments.REPOSITORY / "pyproject.toml").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
