@@ -23,7 +23,7 @@ from typing import BinaryIO
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts import horovod_build  # noqa: E402, the path above finds it
+from scripts import horovod_build, installer  # noqa: E402, the path above finds it
 
 MINIMUM_PYTHON = (3, 10)
 BUILD_INPUTS = ("pyproject.toml", "CMakeLists.txt", "LICENSE", "native")
@@ -159,16 +159,31 @@ def make_packages(name: str, place: Path) -> bool:
         return False
     shutil.rmtree(place, ignore_errors=True)
     interpreter = horovod_build.python() if name == "horovod" else None
-    run(interpreter or sys.executable, "-m", "venv", place)
-    # a test imports few of the 40,000 modules: each is compiled when it is first asked for
-    pip = (place / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile")
-    run(*pip, "-r", files[0])
+    has_pip = ENVIRONMENTS[name] is not Perfscope.ABSENT or name == "horovod"
+    without = () if has_pip else ("--without-pip",)  # it is a second's work
+    run(interpreter or sys.executable, "-m", "venv", *without, place)
+    tools = make_tools()
+    installer.install(tools, place, ["-r", files[0]], run=run)
     if alone in files:
-        run(*pip, "--no-deps", "-r", alone)
+        installer.install(tools, place, ["--no-deps", "-r", alone], run=run)
     if name == "horovod":
         horovod_build.install(place, files[0], cache=ROOT / ".envs" / "wheels", run=run)
     stamp.write_text(wanted, encoding="utf-8")
     return True
+
+
+def make_tools() -> Path:
+    """An environment with what installs packages into the others."""
+    place, wanted = ROOT / ".envs" / "uv", ROOT / "requirements" / "uv.txt"
+    stamp, digested = place / "packages.stamp", digest([wanted])
+    with lock("uv"):
+        if not stamp.is_file() or stamp.read_text(encoding="utf-8") != digested:
+            shutil.rmtree(place, ignore_errors=True)
+            run(sys.executable, "-m", "venv", place)
+            pip = (place / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile")
+            run(*pip, "-r", wanted)
+            stamp.write_text(digested, encoding="utf-8")
+    return place
 
 
 def install_perfscope(kind: Perfscope, place: Path) -> bool:
