@@ -1,10 +1,10 @@
 """Checkpoints of several threads: each thread's outermost save counts."""
 
-from collections.abc import Callable
+import pytest
 
 from perfscope.agent.perfscope_agent.recorder import Phase
-from tests.agent.jobs import RANK_ZERO, Job
-from tests.support.environments import Environment
+from tests.agent.jobs import RANK_ZERO, Process, run
+from tests.support import environments
 
 # The thread's save ends only after the main thread's has.
 SLOW = """
@@ -32,6 +32,8 @@ torch.save(model.state_dict(), io.BytesIO())
 """
 
 EVALUATING = """
+begun.clear(), done.clear()
+thread = threading.Thread(target=torch.save, args=(model.state_dict(), Slow()))
 from torch.utils.data import DataLoader, TensorDataset
 batches = DataLoader(TensorDataset(torch.ones(8, 2)), batch_size=4)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -56,21 +58,23 @@ thread.join()
 """
 
 
-def test_a_thread_that_saves_hides_no_other_save(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    done = job(SLOW + SAVING, python=environment("torch").python, variables=RANK_ZERO)
+@pytest.fixture(scope="module")
+def rank(tmp_path_factory: pytest.TempPathFactory) -> Process:
+    """What was written about a program that does the one and then the other."""
+    place = tmp_path_factory.mktemp("checkpoints")
+    (place / "program.py").write_text(SLOW + SAVING + EVALUATING, encoding="utf-8")
+    python = environments.environment("torch").python
+    done = run([place / "program.py"], place / "trace", python=python, variables=RANK_ZERO)
     assert done.exit_code == 0, done.stderr
     (rank,) = done.of_role("rank")
+    return rank
+
+
+def test_a_thread_that_saves_hides_no_other_save(rank: Process) -> None:
     (name,) = {name for name, kind in rank.phases() if kind == Phase.CHECKPOINT}
     own = [record for record in rank.phase_records(name) if record.tid == rank.metadata["pid"]]
-    assert (len(rank.phase_records(name)), len(own)) == (3, 2)
+    assert (len(rank.phase_records(name)), len(own)) == (4, 2)
 
 
-def test_what_is_evaluated_while_a_thread_saves_is_told(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    done = job(SLOW + EVALUATING, python=environment("torch").python, variables=RANK_ZERO)
-    assert done.exit_code == 0, done.stderr
-    (rank,) = done.of_role("rank")
+def test_what_is_evaluated_while_a_thread_saves_is_told(rank: Process) -> None:
     assert Phase.EVALUATE in {kind for _, kind in rank.phases()}

@@ -171,29 +171,6 @@ def test_metadata_names_versions_and_loaders(process: Process) -> None:
     assert (rate["optimizer"], rate["learning_rate"]) == ("SGD", 0.01)
 
 
-def test_gan_has_one_step_an_iteration(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    text = """
-import torch
-d, g = torch.nn.Linear(2, 1), torch.nn.Linear(2, 2)
-od, og = torch.optim.Adam(d.parameters()), torch.optim.Adam(g.parameters())
-for _ in range(5):
-    fake = g(torch.ones(3, 2))
-    od.zero_grad()
-    (d(torch.ones(3, 2)) - d(fake.detach())).sum().backward()
-    od.step()
-    og.zero_grad()
-    d(fake).sum().backward()
-    og.step()
-"""
-    process = job(text, python=environment("torch").python).process
-    assert len(process.steps()) == 5
-    rates = process.metadata["frameworks"]["torch"]["learning_rates"]
-    row = {"optimizer": "Adam", "learning_rate": 0.001, "default": 0.001}
-    assert rates == [row, row]
-
-
 FED = """
 import sys, time, torch
 from torch.utils.data import DataLoader, Dataset

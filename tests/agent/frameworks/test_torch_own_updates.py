@@ -1,12 +1,11 @@
-"""Steps of programs that update their parameters themselves, and what is no step."""
+"""Steps of programs that update their parameters themselves or not, and where they do so."""
 
 import itertools
-from collections.abc import Callable
 
 import pytest
 
-from tests.agent.jobs import RANK_ZERO, Job
-from tests.support.environments import Environment
+from tests.agent.frameworks.torch_forks import ranks_of
+from tests.agent.jobs import Process
 
 OWN_UPDATE = """
 import torch
@@ -116,64 +115,111 @@ assert torch.nn.Module.__call__ is before
 """An agent asks its model for moves, one at a time, and learns from what it remembers of them."""
 
 
-def steps_of(
-    text: str, job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> list[tuple[int, int]]:
-    """Numbers and samples of the steps of a program that runs as the only rank."""
-    done = job(text, python=environment("torch").python, variables=RANK_ZERO)
-    assert done.exit_code == 0, done.stderr
-    (rank,) = done.of_role("rank")
-    found = rank.steps()
-    assert all(step.t0 < step.t1 for step in found)
-    assert all(one.t1 <= other.t0 for one, other in itertools.pairwise(found))
-    return [(step.seq, step.sent) for step in found]
+TWO_LOOPS = """
+import torch
+model = torch.nn.Linear(4, 1)
+def warm_up():
+    model(torch.ones(3, 4)).sum().backward()
+def fine_tune():
+    model(torch.ones(3, 4)).mean().backward()
+for batch in range(80):
+    warm_up()
+for batch in range(40):
+    fine_tune()
+"""
+
+GAN = """
+import torch
+d, g = torch.nn.Linear(2, 1), torch.nn.Linear(2, 2)
+od, og = torch.optim.Adam(d.parameters()), torch.optim.Adam(g.parameters())
+for _ in range(5):
+    fake = g(torch.ones(3, 2))
+    od.zero_grad()
+    (d(torch.ones(3, 2)) - d(fake.detach())).sum().backward()
+    od.step()
+    og.zero_grad()
+    d(fake).sum().backward()
+    og.step()
+"""
 
 
-def test_each_backward_pass_without_an_optimizer_is_a_step(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    known = [(number, 3) for number in range(1, 14)]
-    assert steps_of(OWN_UPDATE, job, environment) == [(0, 0), *known]
+PROGRAMS = {
+    "own update": OWN_UPDATE,
+    "accumulated": ACCUMULATED,
+    "optimized": OPTIMIZED,
+    "played": PLAYED,
+    "own call": OWN_CALL,
+    "patched": PATCHED,
+    "one by one": ONE_BY_ONE,
+    "words": WORDS,
+    "two loops": TWO_LOOPS,
+    "gan": GAN,
+}
+
+Steps = list[tuple[int, int]]
 
 
-def test_an_optimizer_has_the_steps_of_its_own(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    assert steps_of(ACCUMULATED, job, environment) == [(0, 9), (1, 12), (2, 12)]
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Process]:
+    """What was written about each program."""
+    return ranks_of(PROGRAMS, tmp_path_factory.mktemp("updates"))
+
+
+@pytest.fixture
+def steps(ranks: dict[str, Process]) -> dict[str, Steps]:
+    """Numbers and samples of the steps of each program."""
+    for rank in ranks.values():
+        assert all(step.t0 < step.t1 for step in rank.steps())
+        assert all(one.t1 <= other.t0 for one, other in itertools.pairwise(rank.steps()))
+    return {name: [(step.seq, step.sent) for step in rank.steps()] for name, rank in ranks.items()}
+
+
+def test_each_backward_pass_without_an_optimizer_is_a_step(steps: dict[str, Steps]) -> None:
+    assert steps["own update"] == [(0, 0), *((number, 3) for number in range(1, 14))]
+
+
+def test_an_optimizer_has_the_steps_of_its_own(steps: dict[str, Steps]) -> None:
+    assert steps["accumulated"] == [(0, 9), (1, 12), (2, 12)]
 
 
 def test_a_batch_is_looked_at_where_no_loader_tells_it_and_now_and_then_again(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
+    steps: dict[str, Steps],
 ) -> None:
     known = [(number, 5 if number < 64 else 3) for number in range(1, 70)]
-    assert steps_of(OPTIMIZED, job, environment) == [(0, 0), *known]
+    assert steps["optimized"] == [(0, 0), *known]
 
 
-def test_samples_are_of_the_call_that_gradients_are_of(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    assert steps_of(PLAYED, job, environment) == [(0, 0), *((number, 16) for number in range(1, 6))]
+def test_samples_are_of_the_call_that_gradients_are_of(steps: dict[str, Steps]) -> None:
+    assert steps["played"] == [(0, 0), *((number, 16) for number in range(1, 6))]
 
 
-def test_classes_of_models_are_left_as_they_were(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    expected = [(0, 0), *((number, 3) for number in range(1, 6))]
-    assert steps_of(OWN_CALL, job, environment) == expected
+def test_classes_of_models_are_left_as_they_were(steps: dict[str, Steps]) -> None:
+    assert steps["own call"] == [(0, 0), *((number, 3) for number in range(1, 6))]
 
 
-def test_what_the_program_puts_around_modules_stays(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    assert len(steps_of(PATCHED, job, environment)) == 10
+def test_what_the_program_puts_around_modules_stays(steps: dict[str, Steps]) -> None:
+    assert len(steps["patched"]) == 10
 
 
-@pytest.mark.parametrize(("text", "expected"), [(ONE_BY_ONE, 0), (WORDS, 3)])
+@pytest.mark.parametrize(("name", "expected"), [("one by one", 0), ("words", 3)])
 def test_the_features_of_one_sample_are_no_batch(
-    text: str,
-    expected: int,
-    job: Callable[..., Job],
-    environment: Callable[[str], Environment],
+    steps: dict[str, Steps], name: str, expected: int
 ) -> None:
     """Whole numbers in one dimension are one: of words, of nodes."""
-    assert [sent for _, sent in steps_of(text, job, environment)] == [0] + [expected] * 5
+    assert [sent for _, sent in steps[name]] == [0] + [expected] * 5
+
+
+def test_a_loop_that_is_entered_later_is_a_place_of_updates_as_well(
+    ranks: dict[str, Process],
+) -> None:
+    told = ranks["two loops"].metadata["updates"]
+    told = [one for one in told if one.split("\x1f")[1].endswith("/two loops")]
+    assert {one.split("\x1f")[0] for one in told} == {"warm_up", "fine_tune", "<module>"}
+    assert len(told) == len(set(told)) == 4
+
+
+def test_gan_has_one_step_an_iteration(ranks: dict[str, Process]) -> None:
+    assert len(ranks["gan"].steps()) == 5
+    rates = ranks["gan"].metadata["frameworks"]["torch"]["learning_rates"]
+    row = {"optimizer": "Adam", "learning_rate": 0.001, "default": 0.001}
+    assert rates == [row, row]

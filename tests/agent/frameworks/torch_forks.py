@@ -1,0 +1,27 @@
+"""Several PyTorch programs in one job: each is a fork of a process that has loaded PyTorch."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.agent.jobs import Process, run
+from tests.support import environments
+
+ALL = """
+import os, runpy, sys, torch
+import torch._dynamo  # an optimizer loads it with its first step
+for program in sys.argv[1:]:
+    if not os.fork():
+        runpy.run_path(program)
+        sys.exit()
+    assert os.wait()[1] == 0, program
+"""
+
+
+def ranks_of(programs: Mapping[str, str], place: Path) -> dict[str, Process]:
+    """What was written about each program, which computes gradients and so is a rank."""
+    for name, text in {"all": ALL, **programs}.items():
+        (place / name).write_text(text, encoding="utf-8")
+    python = environments.environment("torch").python
+    job = run(["all", *programs], place / "trace", python=python, cwd=place)
+    assert job.exit_code == 0, job.stderr
+    return dict(zip(programs, job.of_role("rank"), strict=True))
