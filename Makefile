@@ -6,7 +6,8 @@ SHELL := /bin/bash
 # The tests start a thousand Pythons: each would compile all modules of perfscope for itself.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := .envs/mpich/bin
-CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; cmake -G Ninja
+# One at a time in that folder: tests of the recorder build it as well.
+CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; mkdir -p build/sanitize; flock build/sanitize cmake
 ENVIRONMENTS := openmpi intelmpi torch tensorflow daal4py horovod integrations
 
 # $(call part,NAME,COMMANDS): runs the commands of one part and prints how long they took.
@@ -62,7 +63,7 @@ lint: developer-environment ## ruff (rules and format) and mypy --strict
 	$(call part,mypy,$(BIN)/mypy --no-error-summary)
 
 native-sanitize: developer-environment ## real ranks recorded under address and undefined-behavior sanitizers
-	$(call part,C sanitizers,$(CMAKE) -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
+	$(call part,C sanitizers,$(CMAKE) -G Ninja -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && flock build/sanitize cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
 
 bench-gallery: environments ## planted faults and their cures: is each one named, and nothing else?
 	@$(BIN)/python -m benchmarks.gallery
