@@ -91,6 +91,17 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     return environments.mpi(request.param)
 
 
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.long] if name != "mpich" else [])
+        for name in environments.MPI_NAMES
+    ]
+)
+def any_mpi(request: pytest.FixtureRequest) -> Mpi:
+    """The same, for what is the same code whichever of them it is: in CI MPICH alone."""
+    return environments.mpi(request.param)
+
+
 @pytest.fixture
 def mpich() -> Mpi:
     """MPICH alone, the quickest to start, for tests in which the library does not matter."""

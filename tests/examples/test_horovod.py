@@ -117,26 +117,20 @@ def test_recording_changes_no_result(
     assert plain.stdout == done.stdout
 
 
-@pytest.fixture(scope="module")
-def own_clock(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recorded, dict[str, Any]]:
-    """A recorded run with a late rank; beside the recording lies when each rank asked."""
-    directory = tmp_path_factory.mktemp("own-clock")
-    program = REPOSITORY / "tests" / "programs" / "horovod_straggler.py"
-    words = command(str(program), str(STEPS), str(SLOW_MS), directory / "asked")
-    return record_and_analyze(words, place=directory, timeout_s=TIMEOUT_S)
+PROGRAM = REPOSITORY / "tests" / "programs" / "horovod_straggler.py"
 
 
-def test_autograph_converts_below_a_recorded_call(
-    own_clock: tuple[Recorded, dict[str, Any]],
-) -> None:
-    done, _ = own_clock
+def test_autograph_converts_below_a_recorded_call(tmp_path: Path) -> None:
+    words: list[str | Path] = [environment("horovod").python, PROGRAM, "1", "0", tmp_path / "asked"]
+    done, _ = record_and_analyze(words, place=tmp_path, timeout_s=TIMEOUT_S)
+    assert done.stdout == "0 [2.0, 1.0]\n"
+
+
+@pytest.mark.long
+def test_the_wait_is_that_of_the_programs_own_clock(tmp_path: Path) -> None:
+    words = command(str(PROGRAM), str(STEPS), str(SLOW_MS), tmp_path / "asked")
+    done, analysis = record_and_analyze(words, place=tmp_path, timeout_s=TIMEOUT_S)
     assert sorted(done.stdout.splitlines()) == ["0 [2.0, 1.0]", "1 [2.0, 1.0]"]
-
-
-def test_the_wait_is_that_of_the_programs_own_clock(
-    own_clock: tuple[Recorded, dict[str, Any]],
-) -> None:
-    done, analysis = own_clock
     log = done.directory.with_name("asked")
     asked = [json.loads(log.with_suffix(f".{rank}").read_text()) for rank in (0, 1)]
     late_s = [late - early for early, late in zip(*asked, strict=True)]

@@ -1,5 +1,7 @@
 """Horovod over gloo with PyTorch, without MPI: steps, and the wait for a straggler."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,20 +15,37 @@ STEPS = 20
 
 
 @pytest.fixture(scope="module")
-def analysis(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Of a run in which rank 1 is late in each step."""
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """Analysis and recording of a run in which rank 1 is late in each step."""
     directory, place = tmp_path_factory.mktemp("horovod-gloo"), environment("horovod")
     script = REPOSITORY / "examples" / "horovod_torch.py"
     start = (place.prefix / "bin" / "horovodrun", "--gloo", "-np", "2", place.python, script)
     options = ("--steps", str(STEPS), "--slow-rank", "1", "--slow-ms", str(SLOW_MS))
-    done, found = record_and_analyze(
+    done, analysis = record_and_analyze(
         [*start, *options],
         place=directory,
         variables={"OMP_NUM_THREADS": "1"},
         timeout_s=TIMEOUT_S,
     )
     assert "result: loss" in done.stdout
-    return found
+    return analysis, done.directory
+
+
+@pytest.fixture
+def analysis(found: tuple[dict[str, Any], Path]) -> dict[str, Any]:
+    return found[0]
+
+
+def test_a_step_of_two_nested_optimizers_is_one(found: tuple[dict[str, Any], Path]) -> None:
+    analysis, directory = found
+    counts = {phase["id"]: phase["count"] for phase in analysis["phases"]}
+    assert (counts["backward"], counts["optimizer"]) == (2 * STEPS, 2 * STEPS)
+    files = [json.loads(path.read_text()) for path in directory.glob("*/*.json")]
+    told = [one["frameworks"] for one in files if one["role"] == "rank"]
+    horovod = [(one["horovod"]["torch"], one["horovod"]["optimizers"]) for one in told]
+    assert horovod == [(True, 1)] * 2
+    rates = [row["learning_rate"] for one in told for row in one["torch"]["learning_rates"]]
+    assert set(rates) == {0.02}
 
 
 def test_ranks_and_steps_are_those_of_horovod(analysis: dict[str, Any]) -> None:

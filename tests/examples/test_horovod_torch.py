@@ -12,6 +12,9 @@ import pytest
 from tests.support.environments import REPOSITORY, environment
 from tests.support.recording import record_and_analyze
 
+# In CI Horovod runs with PyTorch over gloo, and over MPI with TensorFlow.
+pytestmark = pytest.mark.long
+
 TIMEOUT_S = 280.0
 SLOW_MS = 50.0
 STEPS = 30

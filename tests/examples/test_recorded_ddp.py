@@ -176,6 +176,7 @@ def test_profiler_window_leaves_one_trace_a_rank(accumulating: Outcome) -> None:
     assert {(t["first_step"], t["steps"]) for t in told} == {(3, 3)}
 
 
+@pytest.mark.long
 def test_compiled_model_is_undisturbed(tmp_path: Path) -> None:
     """Started by mpirun: torchrun would load PyTorch once more for itself."""
     arguments = ("--steps", "12", "--slow-ms", "20", "--compile", "aot_eager", "--workers", "0")

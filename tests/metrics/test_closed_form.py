@@ -83,7 +83,12 @@ PROGRAMS = [
     ("mpich", "reductions", 4),
     ("mpich", "ring", 4),
     *((name, "sub_communicators", 4) for name in MPI_NAMES),
-    *((name, "blocking_receive", 2) for name in MPI_NAMES),
+    ("mpich", "blocking_receive", 2),
+    *(
+        pytest.param(name, "blocking_receive", 2, marks=pytest.mark.long)
+        for name in MPI_NAMES
+        if name != "mpich"
+    ),
 ]
 
 

@@ -67,15 +67,14 @@ def test_missing_parents_are_made(record: Recorder, tmp_path: Path) -> None:
 
 
 def test_path_with_blanks_and_letters_beyond_ascii(
-    mpi: Mpi, record: Recorder, tmp_path: Path
+    any_mpi: Mpi, record: Recorder, tmp_path: Path
 ) -> None:
     place = tmp_path / "Läufe; no: 1 (größte)"
     place.mkdir()
     script = place / "trainiere überall.py"
     script.write_text(RANK, encoding="utf-8")
-    recorded = record(
-        mpi.python_command(2, script), cwd=place, output=place / "spur ☂", variables=mpi.variables
-    )
+    words, variables = any_mpi.python_command(2, script), any_mpi.variables
+    recorded = record(words, cwd=place, output=place / "spur ☂", variables=variables)
     assert recorded.exit_code == 0
     assert recorded.directory == place / "spur ☂"
     assert str(script) in recorded.run_file["command"]

@@ -17,8 +17,8 @@ PROGRAM = Path(__file__).parents[1] / "programs" / "many_calls.py"
 RANKS = 4
 
 
-def test_replay_of_a_real_program(record: Recorder, mpi: Mpi) -> None:
-    recorded = record(mpi.python_command(RANKS, PROGRAM), variables=mpi.variables)
+def test_replay_of_a_real_program(record: Recorder, any_mpi: Mpi) -> None:
+    recorded = record(any_mpi.python_command(RANKS, PROGRAM), variables=any_mpi.variables)
     assert recorded.exit_code == 0, recorded.stderr
     results = compute(open_recording(recorded.directory), Options())
     replay = SegmentReplay(results)

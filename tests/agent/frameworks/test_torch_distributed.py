@@ -198,10 +198,11 @@ if __name__ == "__main__":
     ("method", "work"),
     [
         *(("fork", work) for work in ("group", "gradients", "other work")),
-        ("spawn", "gradients"),
         # what makes a process a rank is the same code however it was started
-        pytest.param("spawn", "group", marks=pytest.mark.long),
-        pytest.param("spawn", "other work", marks=pytest.mark.long),
+        *(
+            pytest.param("spawn", work, marks=pytest.mark.long)
+            for work in ("group", "gradients", "other work")
+        ),
     ],
 )
 def test_processes_that_train_themselves_are_ranks(

@@ -32,7 +32,7 @@ while time.monotonic() < end:
 """
 
 
-@pytest.mark.parametrize("kind", ["faulty", "cured"])
+@pytest.mark.parametrize("kind", ["faulty", pytest.param("cured", marks=pytest.mark.long)])
 def test_an_inverse_that_is_computed_in_each_step(tmp_path: Path, kind: str) -> None:
     script = tmp_path / "whitening.py"
     script.write_text(PROGRAM, encoding="utf-8")
@@ -74,7 +74,7 @@ while time.time() < end:
 """
 
 
-@pytest.mark.parametrize("kind", ["same", "own"])
+@pytest.mark.parametrize("kind", ["same", pytest.param("own", marks=pytest.mark.long)])
 def test_features_that_both_ranks_compute(tmp_path: Path, kind: str) -> None:
     """Each second of other frames, the same on both ranks or those of one alone."""
     script = tmp_path / "features.py"

@@ -36,10 +36,10 @@ def check_detail_stopped(recording: Recording, flag: int) -> None:
     assert any(r.t0 > int(header["first_drop_ns"]) for r in recording.of_kind(SAMPLE))
 
 
-def test_the_size_limit_stops_detail_and_keeps_totals(mpi: Mpi, start: Start) -> None:
+def test_the_size_limit_stops_detail_and_keeps_totals(any_mpi: Mpi, start: Start) -> None:
     limit = MIB
     job = start(
-        mpi, 2, "calls.py", str(CALLS), "0", variables={"PERFSCOPE_MAX_BYTES": str(limit)}
+        any_mpi, 2, "calls.py", str(CALLS), "0", variables={"PERFSCOPE_MAX_BYTES": str(limit)}
     ).succeeded()
     for recording in job.recordings:
         check_detail_stopped(recording, SIZE_LIMIT)
@@ -123,8 +123,8 @@ def test_a_quota_that_is_used_up_stops_detail_and_not_the_job(
         assert any("quota exceeded" in note for note in recording.texts[6])
 
 
-def test_a_file_size_limit_of_the_job_sends_no_signal(mpi: Mpi, start: Start) -> None:
-    job = start(mpi, 2, "calls.py", str(CALLS), "0", str(MIB // 2)).succeeded()
+def test_a_file_size_limit_of_the_job_sends_no_signal(any_mpi: Mpi, start: Start) -> None:
+    job = start(any_mpi, 2, "calls.py", str(CALLS), "0", str(MIB // 2)).succeeded()
     for recording in job.recordings:
         check_detail_stopped(recording, DISK_FULL)
         assert any("file size limit" in note for note in recording.texts[6])
