@@ -32,12 +32,17 @@ demo-sgan: ## record the S-GAN in Keras on two ranks (with Horovod where it can 
 
 test: coverage-hints ## all that CI runs
 	@# Tests begin when the developer's environment is there; one that needs another waits until it is made.
-	@$(MAKE) --no-print-directory --jobs=2 other-environments pytest
+	@$(MAKE) --no-print-directory --jobs=5 other-environments checks pytest
 
-# Among the tests are lint and native-sanitize (tests/checks). Files come in the order of their folders, which
-# ends with short ones; a third process took none of the time away on two cores.
+# Files of tests come in the order of their folders, which ends with short ones; a third process took none of
+# the time away on two cores.
 pytest: developer-environment
-	@unset MAKEFLAGS; $(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 5
+	@unset MAKEFLAGS; $(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+# In the pauses of the tests; pytest ends after them (tests/conftest.py).
+.PHONY: checks
+checks: developer-environment
+	@mkdir -p build && flock build nice -n 19 $(MAKE) --no-print-directory --old-file=developer-environment lint native-sanitize
 
 test-long: environments ## what takes longer than CI may
 	$(call part,environments of Extra-P and of the many trainers,$(PYTHON) scripts/environments.py extrap ecosystem)

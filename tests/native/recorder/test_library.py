@@ -146,7 +146,7 @@ def test_another_preloaded_tool_still_sees_its_calls(
 
 @pytest.fixture(scope="module")
 def sanitized() -> Path:
-    """The library with the sanitizers; tests/checks builds it as well, perhaps at this moment."""
+    """The library with the sanitizers; `make test` builds it as well, perhaps at this moment."""
     build = REPOSITORY / "build" / "sanitize"
     build.mkdir(parents=True, exist_ok=True)
     tools = Path(sys.executable).parent
