@@ -43,6 +43,7 @@ class Wholes:
     # the whole run, from the start of its first process to the end of its last one
     run_s: float | None
     window_s: float | None  # the focus of analysis, called the analyzed window where people read it
+    others_s: float | None = None  # of the run, for what processes outside the job had of its CPUs
 
     @property
     def of_run(self) -> "Wholes":
@@ -89,19 +90,26 @@ class Wholes:
     ) -> str:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
-        `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`
+        `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`. What an idle host has
+        left of it is a part of what the run takes there.
         """
         told = f"{'up to' if is_bound else 'about'} {format_seconds(seconds)}"
         if not is_bound and (ends := _ends(interval)):
             why = ", depending on how it works out" if is_by_assumption else ""
             told += f" ({ends}{why})"
+        if under_load_s is not None and self.run_s and self.others_s:
+            there_s = self.run_s - self.others_s
+            share = format_share(min(seconds / there_s, 1.0))
+            there = f"of the {format_seconds(there_s)} that this run would take on an idle host"
+            with_it = f"{format_seconds(under_load_s)} with the load of this recording"
+            return f"{told} {there}, or {share} ({with_it})"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
         if whole_s:
             share = format_share(seconds / whole_s)
             told += f" of this {format_seconds(whole_s)} {name}, or {share}"
-        if under_load_s is not None:
-            told += f", on an idle host ({format_seconds(under_load_s)} with the load of this run)"
-        return told
+        if under_load_s is None:
+            return told
+        return f"{told}, on an idle host ({format_seconds(under_load_s)} with the load of this run)"
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, outside, unwatched
@@ -52,12 +53,12 @@ def verdict(
     top = _worth_most(faults)
     gain_s = combined_gain(run.on_free_cpus, top, results=results)
     counted = _counted(top) if gain_s is not None else []
-    of = wholes_of_run(results)
     told = {one.id for one in damage}
     others = run.other_processes_gain
     others = others if others and thresholds.of_host(others) is Status.FAIL else None
+    of = replace(wholes_of_run(results), others_s=others.seconds if others else None)
     of_job = _with_outside(
-        _sentence(results, findings, top, told=told, losses=losses, is_disturbed=bool(others)),
+        _sentence(results, findings, top, of, told=told, losses=losses),
         results,
         top,
     )
@@ -77,7 +78,7 @@ def verdict(
         combined_of=tuple(finding.id for finding in counted),
         combined_text=combined_text(top, gain_s, of),
         top=tuple(finding.id for finding in top),
-        others_s=others.seconds if others else None,
+        others_s=of.others_s,
     )
 
 
@@ -190,14 +191,14 @@ def _sentence(
     results: Results,
     findings: Sequence[Finding],
     top: Sequence[Finding],
+    of: Wholes,
     *,
     told: AbstractSet[str],
     losses: LossAccount | None,
-    is_disturbed: bool,
 ) -> str:
     if not top:
-        return without_findings(results, findings, losses, is_disturbed=is_disturbed)
-    return "" if top[0].damage in told else _about(top[0], wholes_of_run(results))
+        return without_findings(results, findings, losses, is_disturbed=of.others_s is not None)
+    return "" if top[0].damage in told else _about(top[0], of)
 
 
 def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:

@@ -65,7 +65,8 @@ def wholes(result: Analysis) -> Wholes:
     """The lengths of which savings are shares: the run, and its analyzed window."""
     start, end = result.run.focus_of_analysis_s
     whole = result.whole_run
-    return Wholes(result.run.wall_s, whole.run_s if whole else end - start)
+    window_s = whole.run_s if whole else end - start
+    return Wholes(result.run.wall_s, window_s, result.verdict.others_s)
 
 
 def saving_text(row: Outcome, of: Wholes) -> str:
