@@ -3,10 +3,12 @@
 import importlib
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from perfscope import registry
 from perfscope.schema.enums import Status
 from tests.findings.analyzed import analyze, analyze_trace
 from tests.findings.input_output.test_checkpoint_stall import saving
@@ -17,7 +19,7 @@ HEADING = re.compile(r"### A finding: `(perfscope/\S+)`\s+```python\n(.*?)```", 
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The file of the walk-through as a module of the package that it names; gives its name."""
     found = HEADING.search((REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert found
@@ -28,7 +30,9 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(package, path.stem, None, raising=False)
     monkeypatch.delitem(sys.modules, f"{package.__name__}.{path.stem}", raising=False)
     importlib.invalidate_caches()
-    return path.stem
+    registry._names.cache_clear()
+    yield path.stem
+    registry._names.cache_clear()
 
 
 def test_the_finding_is_in_the_document(written: str) -> None:
