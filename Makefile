@@ -6,8 +6,10 @@ SHELL := /bin/bash
 # The tests start a thousand Pythons: each would compile all modules of perfscope for itself.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := .envs/mpich/bin
+# A process that the command leaves behind does not hold the lock.
+LOCKED := flock --close
 # One at a time in that folder: tests of the recorder build it as well.
-CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; mkdir -p build/sanitize; flock build/sanitize cmake
+CMAKE := export PATH="$(CURDIR)/$(BIN):$$PATH"; mkdir -p build/sanitize; $(LOCKED) build/sanitize cmake
 ENVIRONMENTS := openmpi intelmpi torch tensorflow daal4py horovod integrations
 
 # $(call part,NAME,COMMANDS): runs the commands of one part and prints how long they took.
@@ -42,7 +44,7 @@ pytest: developer-environment
 # In the pauses of the tests; pytest ends after them (tests/conftest.py).
 .PHONY: checks
 checks: developer-environment
-	@mkdir -p build && flock build nice -n 19 $(MAKE) --no-print-directory --old-file=developer-environment lint native-sanitize
+	@mkdir -p build && $(LOCKED) build nice -n 19 $(MAKE) --no-print-directory --old-file=developer-environment lint native-sanitize
 
 test-long: environments ## what takes longer than CI may
 	$(call part,environments of Extra-P and of the many trainers,$(PYTHON) scripts/environments.py extrap ecosystem)
@@ -68,7 +70,7 @@ lint: developer-environment ## ruff (rules and format) and mypy --strict
 	$(call part,mypy,$(BIN)/mypy --no-error-summary)
 
 native-sanitize: developer-environment ## real ranks recorded under address and undefined-behavior sanitizers
-	$(call part,C sanitizers,$(CMAKE) -G Ninja -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && flock build/sanitize cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
+	$(call part,C sanitizers,$(CMAKE) -G Ninja -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && $(LOCKED) build/sanitize cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
 
 bench-gallery: environments ## planted faults and their cures: is each one named, and nothing else?
 	@$(BIN)/python -m benchmarks.gallery

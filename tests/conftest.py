@@ -2,7 +2,6 @@
 
 import fcntl
 import functools
-import os
 import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from perfscope.document import build as result_document
 from perfscope.document.invariants import broken
-from tests.support import environments, examples, recording, requirements
+from tests.support import checks, environments, examples, recording, requirements
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
 
@@ -71,10 +70,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """`make test` checks the code beside the tests: its last line, pytest's, comes after that."""
     build = environments.REPOSITORY / "build"
-    if session.config.getoption("numprocesses", None) and build.is_dir():
-        directory = os.open(build, os.O_RDONLY)
-        fcntl.flock(directory, fcntl.LOCK_SH)
-        os.close(directory)
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal and session.config.getoption("numprocesses", None) and build.is_dir():
+        checks.wait_for_checks(build, lambda text: terminal.write(f"\n{text}", flush=True))
 
 
 @pytest.hookimpl(wrapper=True)
