@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -83,7 +84,10 @@ def environment(name: str) -> Environment:
 
 
 def _wait_until_made(name: str) -> None:
-    """Returns when nobody is making an environment: `make test` makes them while tests run."""
+    """Returns when nobody is making an environment: `make test` makes them while tests run.
+
+    How long that takes is the network's affair: meanwhile the clock of the test's timeout stands.
+    """
     lock = REPOSITORY / ".envs" / f"{name}.lock"
     if not lock.exists():
         return
@@ -92,7 +96,12 @@ def _wait_until_made(name: str) -> None:
             fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.stderr.write(f"waiting until environment {name} is made\n")
-            fcntl.flock(held, fcntl.LOCK_SH)
+            left = signal.setitimer(signal.ITIMER_REAL, 0)  # by which pytest-timeout ends a test
+            try:
+                fcntl.flock(held, fcntl.LOCK_SH)
+            finally:
+                if any(left):  # another thread that waits may have stopped it
+                    signal.setitimer(signal.ITIMER_REAL, *left)
 
 
 def mpi(name: str) -> Mpi:
