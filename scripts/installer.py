@@ -1,7 +1,7 @@
 """Installs packages into virtual environments with uv, which takes a third of pip's CPU time.
 
 uv reads no configuration of pip's, which says on many machines where packages come from: what
-pip is told, uv is told as well.
+pip is told, uv is told as well. Where pip is told what uv cannot be, pip installs.
 """
 
 import ast
@@ -13,6 +13,11 @@ from pathlib import Path
 
 Run = Callable[..., None]
 
+
+class NotForUvError(Exception):
+    """pip is told what uv cannot be."""
+
+
 OPTIONS = {
     "index-url": "--index-url",
     "extra-index-url": "--extra-index-url",
@@ -21,6 +26,16 @@ OPTIONS = {
     "trusted-host": "--allow-insecure-host",
 }
 """What pip may be told, and how uv is told it."""
+SWITCHES = {"no-index": "--no-index"}
+"""What pip may be told to do or not."""
+IN_VARIABLES = {"cert": ("SSL_CERT_FILE",), "proxy": ("HTTP_PROXY", "HTTPS_PROXY")}
+"""What uv is told by variables alone."""
+HOW = frozenset(
+    "cache-dir config-file default-timeout disable-pip-version-check log no-cache-dir no-color "
+    "no-compile no-input no-python-version-warning progress-bar quiet require-virtualenv retries "
+    "root-user-action timeout verbose".split()
+)
+"""What pip may be told that has no part in which packages it takes, and where from."""
 SEVERAL = ("extra-index-url", "find-links", "constraint", "trusted-host")
 """Of these pip takes a list, separated by spaces."""
 
@@ -46,13 +61,28 @@ def options(pip: dict[str, str]) -> list[str]:
         values = pip.get(name, "").split()
         for value in values if name in SEVERAL else values[-1:]:
             words += [option, value]
-    return words
+    return [*words, *(option for name, option in SWITCHES.items() if is_on(pip.get(name, "")))]
+
+
+def is_on(value: str) -> bool:
+    """Whether pip takes it for a yes."""
+    return value.lower() in ("y", "yes", "t", "true", "on", "1")
+
+
+def for_pip_alone(pip: dict[str, str]) -> list[str]:
+    """What pip is told and uv is not."""
+    known = {*OPTIONS, *SWITCHES, *IN_VARIABLES, *HOW}
+    return sorted(name for name, value in pip.items() if value and name not in known)
 
 
 def variables(pip: dict[str, str]) -> dict[str, str]:
-    """The certificates that pip is told of, as uv looks for them."""
-    is_told = "cert" in pip and "SSL_CERT_FILE" not in os.environ
-    return {"SSL_CERT_FILE": pip["cert"]} if is_told else {}
+    """The certificates and the proxy that pip is told of, as uv looks for them."""
+    return {
+        variable: pip[name]
+        for name, variables in IN_VARIABLES.items()
+        for variable in variables
+        if pip.get(name) and (name == "proxy" or variable not in os.environ)
+    }
 
 
 def install(tools: Path, place: Path, arguments: Sequence[str | Path], *, run: Run) -> None:
@@ -67,6 +97,8 @@ def install(tools: Path, place: Path, arguments: Sequence[str | Path], *, run: R
     told, python = configured(tools / "bin" / "python"), place / "bin" / "python"
     command = (tools / "bin" / "uv", "pip", "install", "--quiet", "--python", python)
     try:
+        if unknown := for_pip_alone(told):
+            raise NotForUvError(f"pip is told of {', '.join(unknown)}")
         run(*command, *options(told), *arguments, variables=variables(told))
     except Exception as error:  # noqa: BLE001, pip may find what uv does not, and else says why
         sys.stderr.write(f"{place.name}: pip installs what uv could not.\n{error}\n")
