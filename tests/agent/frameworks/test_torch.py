@@ -1,19 +1,20 @@
 """A plain PyTorch program, recorded."""
 
+import json
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from perfscope.agent.perfscope_agent.recorder import Phase
-from perfscope.readers.recording.reader import open_recording
 from tests.agent.jobs import RANK_ZERO, Job, Process
 from tests.support.environments import Environment
 
 PROGRAM = """
-import io, sys, warnings
+import io, json, sys, warnings
 warnings.simplefilter("error")
 import torch
+from torch.distributed import HashStore
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 def loader(count, batch, **settings):
@@ -34,6 +35,18 @@ def evaluate(model, data):
     with torch.no_grad():
         return sum(float(((model(x) - y) ** 2).sum()) for x, y in data)
 
+def exchange():
+    warnings.simplefilter("ignore")
+    torch.distributed.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+    layers = torch.nn.Linear(8, 16), torch.nn.ReLU(inplace=True), torch.nn.Linear(16, 1)
+    inner = torch.compile(torch.nn.Sequential(*layers), backend="aot_eager")
+    model = DistributedDataParallel(inner)
+    for count in (4, 5, 6):
+        model(torch.ones(count, 8)).sum().backward()
+    print(json.dumps(torch._dynamo.utils.counters))
+    print([float(p.grad.sum()) for p in model.parameters()])
+    torch.distributed.destroy_process_group()
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -48,6 +61,7 @@ if __name__ == "__main__":
     train(compiled, optimizer, loader(16, 8))
     counters = torch._dynamo.utils.counters
     print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
+    exchange()
     for x, y in loader(16, 8):
         def closure():
             optimizer.zero_grad()
@@ -55,9 +69,11 @@ if __name__ == "__main__":
             loss.backward()
             return loss
         optimizer.step(closure)
-    print(sum(float(p.sum()) for p in model.parameters()))
+    print(sum(float(p.detach().sum()) for p in model.parameters()))
     ((model(torch.ones(2, 3)))).sum().backward()
 """
+
+EXCHANGE = "torch.distributed\x1egradient_exchange\x1eworld\x1e"
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +106,19 @@ def test_program_is_unharmed(done: tuple[Job, Job]) -> None:
     )
 
 
+def test_model_compiled_below_ddp_is_compiled_as_without_recording(
+    done: tuple[Job, Job], process: Process
+) -> None:
+    """Recording listens to each of its exchanges, which are the compiler's business as well."""
+    plain, recorded = ([json.loads(row) for row in job.stdout.splitlines()[1:3]] for job in done)
+    assert recorded == plain
+    counters, gradients = plain
+    assert counters["stats"]["unique_graphs"] > 1
+    assert counters["aot_autograd"]["ok"] > 0
+    assert len(gradients) == 4
+    assert len(process.phase_records(EXCHANGE)) == 3
+
+
 def test_steps_have_epochs_and_samples(process: Process) -> None:
     steps = process.steps()
     assert [(s.seq, s.tag, s.sent) for s in steps[:6]] == [
@@ -115,12 +144,13 @@ def evaluation(process: Process) -> str:
 def test_phases_are_those_of_the_program(process: Process) -> None:
     found = process.phases()
     count = {name: len([n for n, _ in found if n == name]) for name, _ in found}
+    count = {name: number for name, number in count.items() if "\x1e" not in name}
     # The last batch request of each loader finds it exhausted; one loader starts workers first.
     assert count == {
         "epoch": 5,
         "DataLoader": 2 * (4 + 3) + 5 + 3 + 3 + 1,
         "forward": 6 + 4 + 2 + 2,
-        "backward": 6 + 4 + 2 + 2,
+        "backward": 6 + 4 + 2 + 3 + 2,
         "optimizer": 6 + 2 + 2 + 2,
         evaluation(process): 2,
         "torch.save": 1,
@@ -334,44 +364,3 @@ def test_loaders_and_batches_of_own_classes(
     assert "batches" not in done.process.metadata["frameworks"]["torch"]
     (note,) = done.process.metadata["agent_notes"]
     assert note.startswith("DataLoader not noted: ValueError")
-
-
-IN_A_THREAD = """
-import os, threading
-import torch
-import torch.distributed as dist
-
-def train():
-    model = torch.nn.Linear(64, 64)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for _ in range(20):
-        model(torch.randn(16, 64)).sum().backward()
-        optimizer.step()
-        sum(range(200_000))
-
-dist.init_process_group("gloo", "file://" + os.path.abspath("store"), rank=0, world_size=1)
-waiting = threading.Timer(0.5, train)
-waiting.start()
-while waiting.is_alive():
-    waiting.join(0.1)
-dist.destroy_process_group()
-os._exit(3)
-"""
-
-
-def test_a_thread_that_trains_is_the_one_of_the_program(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    """The first thread only waits for it; what it did before is part of the same sequence."""
-    done = job(IN_A_THREAD, python=environment("torch").python)
-    assert done.exit_code == 3, done.stderr
-    [rank] = open_recording(done.directory).ranks
-    assert rank.main_tid != rank.pid
-    assert len(rank.steps) == 20
-    of_main = rank.phases[rank.phases["tid"] == rank.main_tid]
-    assert np.count_nonzero(of_main["kind"] == Phase.BACKWARD) == 20
-    stacks = rank.stacks[rank.stacks["tid"] == rank.main_tid]
-    assert stacks["t"].min() < of_main["t0"].min()
-    grown = np.diff(rank.main_samples["cpu_ns"])
-    assert len(grown) > 5
-    assert grown.min() >= 0
