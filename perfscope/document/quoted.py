@@ -1,47 +1,46 @@
 """The line that a finding names: its source, and how often samples saw it."""
 
-import ast
-import re
+import time
 from pathlib import Path
 
-from perfscope import files, places
+from perfscope import own_files, places
+from perfscope.document.source_text import code_at
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.record.redact import redact_value
 from perfscope.schema.findings import Seen
+from perfscope.trace.metadata import noted_directory
 from perfscope.trace.model import Format, Frame, Trace
-from perfscope.units import NS
 
-LONGEST_FILE = 2 << 20
+LONGEST_FILE = 512 << 10
 LONGEST_LINE = 160
 """Of a line, which is told with an ellipsis where it is longer."""
 
-_ENDS = re.compile("\r\n|\r|\n")
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
 
 def source_line(finding: Finding, trace: Trace) -> str:
-    """The line at which a finding has its first place, without secrets; "" where nobody has it.
+    """The line at which a finding has its first place, without literals and secrets.
 
-    A file that is younger than the run, or has another function there, is not the one that ran.
+    "" where nobody has it: a file that is younger than the run, or has another function there, is
+    not the one that ran. A recording may come from anybody, and what it names may be another
+    file: only one of the user's own is read, in the directory in which the run was.
     """
     frame = finding.where[0] if finding.where else None
     if frame is None or trace.format is not Format.PERFSCOPE or frame.line < 1:
         return ""
-    path = Path(frame.file)
-    if path.suffix != ".py" or not path.is_absolute():
+    path, began_ns = Path(frame.file), trace.origin_unix_ns
+    directory = _directory(path, finding, trace)
+    if path.suffix != ".py" or directory is None or began_ns > time.time_ns():
         return ""
     try:
-        if path.stat().st_mtime > trace.origin_unix_ns * NS:
-            return ""
-        text = files.read_bytes(path, LONGEST_FILE).decode("utf-8")
-        is_there = _function_at(text, frame.line) == _own_name(frame)
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        content = own_files.read_own(
+            path, directory, most_bytes=LONGEST_FILE, written_by_ns=began_ns
+        )
+        code = code_at(content.decode("utf-8-sig"), frame.line)
+    except (OSError, ValueError, SyntaxError):
         return ""
-    lines = _ENDS.split(text)
-    if not is_there or frame.line > len(lines):
+    if _own_name(frame) not in code.functions:
         return ""
-    line = redact_value(" ".join(lines[frame.line - 1].split()))
+    line = redact_value(" ".join(code.text.split()))
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
 
@@ -56,21 +55,13 @@ def seen(run: Facts, finding: Finding) -> Seen | None:
     return Seen(inside, whole) if inside else None
 
 
+def _directory(path: Path, finding: Finding, trace: Trace) -> Path | None:
+    """The directory in which a rank of the finding began that has the file below it."""
+    ranks = [one for one in trace.ranks if not finding.ranks or one.number in finding.ranks]
+    found = map(Path, sorted({noted_directory(one.metadata) for one in ranks}))
+    return next((one for one in found if own_files.is_below(path, one)), None)
+
+
 def _own_name(frame: Frame) -> str:
     """The name that the definition of its function has, "" of code in none."""
     return places.short_name(frame.function).rpartition(".")[2]
-
-
-def _function_at(text: str, line: int) -> str:
-    """The name of the innermost function whose lines hold that one; "" of code in none."""
-    name = ""
-    nodes: list[ast.AST] = [ast.parse(text)]
-    while nodes:
-        inner = [
-            one
-            for one in ast.iter_child_nodes(nodes.pop())
-            if getattr(one, "lineno", line) <= line <= (getattr(one, "end_lineno", None) or line)
-        ]
-        name = next((one.name for one in inner if isinstance(one, _FUNCTIONS)), name)
-        nodes += inner
-    return name

@@ -5,8 +5,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from perfscope.filesystem import file_system
 from perfscope.record import elf
-from perfscope.record.filesystem import file_system
 from perfscope.record.launch import FORWARDED, Injection, forwarding_note
 from perfscope.record.launcher import Launcher, LauncherKind
 

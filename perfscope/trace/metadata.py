@@ -35,3 +35,9 @@ def noted_environment(metadata: Mapping[str, Any]) -> Mapping[str, str]:
     if not isinstance(found, Mapping):
         return {}
     return {str(name): text for name, text in found.items() if isinstance(text, str)}
+
+
+def noted_directory(metadata: Mapping[str, Any]) -> str:
+    """The working directory in which a rank's Python began; "" where none was noted."""
+    found = metadata.get("cwd")
+    return found if isinstance(found, str) else ""

@@ -1,13 +1,16 @@
 """The source of the line that a finding names, and how often samples saw it."""
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perfscope.document.quoted import seen, source_line
+from perfscope.document.quoted import LONGEST_FILE, LONGEST_LINE, seen, source_line
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.schema.enums import Status
@@ -27,7 +30,7 @@ class Loader:
 
 TOTAL = sum(range(9))
 """
-STARTED_S = 2_000_000_000
+STARTED_S = 1_600_000_000
 
 
 def found_at(path: Path, function: str, line: int) -> Finding:
@@ -43,8 +46,20 @@ def path(tmp_path: Path) -> Path:
     return place
 
 
-def trace(**changes: Any) -> Trace:
-    made = TraceBuilder(2, end_s=2.0).build()
+@pytest.fixture
+def trace(tmp_path: Path) -> Callable[..., Trace]:
+    return partial(trace_of, tmp_path)
+
+
+def written(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    os.utime(path, (STARTED_S - 60, STARTED_S - 60))
+
+
+def trace_of(directory: Path, **changes: Any) -> Trace:
+    builder = TraceBuilder(2, end_s=2.0)
+    builder.rank(1).set(metadata={"cwd": str(directory)})
+    made = builder.build()
     return replace(
         made, **{"origin_unix_ns": STARTED_S * 10**9, "format": Format.PERFSCOPE, **changes}
     )
@@ -64,33 +79,74 @@ def trace(**changes: Any) -> Trace:
     ],
 )
 def test_a_line_is_quoted_where_its_function_is(
-    path: Path, function: str, line: int, told: str
+    path: Path, trace: Callable[..., Trace], function: str, line: int, told: str
 ) -> None:
     assert source_line(found_at(path, function, line), trace()) == told
 
 
-def test_no_secret_is_quoted(path: Path) -> None:
-    quoted = source_line(found_at(path, "Loader.read", 7), trace())
-    assert quoted.startswith("return open(")
-    assert "abcdef" not in quoted
+def test_no_secret_is_quoted(path: Path, trace: Callable[..., Trace]) -> None:
+    assert source_line(found_at(path, "Loader.read", 7), trace()) == (
+        'return open("…", headers={"…": "…"})'
+    )
+    written(path, b"login(token=abcdef0123456789abcdef, user=me)")
+    assert source_line(found_at(path, "<module>", 1), trace()) == (
+        "login(token=[redacted], user=me)"
+    )
 
 
-def test_a_file_that_is_younger_than_the_run_is_not_what_ran(path: Path) -> None:
+def test_a_long_line_is_cut(path: Path, trace: Callable[..., Trace]) -> None:
+    written(path, b"x = " + b"y + " * LONGEST_LINE + b"z")
+    quoted = source_line(found_at(path, "<module>", 1), trace())
+    assert len(quoted) == LONGEST_LINE
+    assert quoted.endswith("…")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_source(
+    path: Path, trace: Callable[..., Trace]
+) -> None:
+    written(path, b"\xef\xbb\xbfx = 1\n")
+    assert source_line(found_at(path, "<module>", 1), trace()) == "x = 1"
+
+
+def test_a_file_that_is_younger_than_the_run_is_not_what_ran(
+    path: Path, trace: Callable[..., Trace]
+) -> None:
     assert source_line(found_at(path, "read", 4), trace())
     os.utime(path, (STARTED_S + 1, STARTED_S + 1))
     assert source_line(found_at(path, "read", 4), trace()) == ""
 
 
-def test_only_sources_of_own_recordings_are_read(path: Path) -> None:
+def test_a_run_that_is_still_to_come_has_read_nothing(
+    path: Path, trace: Callable[..., Trace]
+) -> None:
+    hour_ns = 3600 * 10**9
+    there = found_at(path, "read", 4)
+    assert source_line(there, trace(origin_unix_ns=time.time_ns() - hour_ns))
+    assert source_line(there, trace(origin_unix_ns=time.time_ns() + hour_ns)) == ""
+
+
+def test_only_sources_of_own_recordings_are_read(path: Path, trace: Callable[..., Trace]) -> None:
     there = found_at(path, "read", 4)
     assert source_line(there, trace(format=Format.OTF2)) == ""
     assert source_line(replace(there, where=()), trace()) == ""
     for other in (path.with_name("gone.py"), Path("loader.py"), path.with_suffix(".txt")):
         assert source_line(found_at(other, "read", 4), trace()) == ""
-    for content in (b"def read(", b"\xff\xfe", b"x = 1\x00"):
-        path.write_bytes(content)
-        os.utime(path, (STARTED_S - 60, STARTED_S - 60))
+    for content in (b"def read(", b"\xff\xfe", b"x = 1\x00", b"x = 1\n" * (LONGEST_FILE // 6 + 1)):
+        written(path, content)
         assert source_line(found_at(path, "<module>", 1), trace()) == ""
+
+
+def test_only_sources_below_the_directory_of_the_run_are_read(
+    path: Path, trace: Callable[..., Trace]
+) -> None:
+    there = found_at(path, "read", 4)
+    assert source_line(replace(there, ranks=()), trace())
+    assert source_line(replace(there, ranks=(0,)), trace()) == ""
+    for directory in (path.parent / "other", path, "", ".", None, 7, [str(path.parent)]):
+        made = trace()
+        for rank in made.ranks:
+            rank.metadata = {"cwd": str(directory) if isinstance(directory, Path) else directory}
+        assert source_line(there, made) == ""
 
 
 def test_samples_in_the_line_are_counted_on_the_ranks_of_the_finding() -> None:

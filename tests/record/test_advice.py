@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.filesystem import FileSystem, file_system
 from perfscope.record.advice import before_start
-from perfscope.record.filesystem import FileSystem, file_system
 from perfscope.record.launch import Injection, RecordingOptions, job_environment
 from perfscope.record.launcher import recognize
 

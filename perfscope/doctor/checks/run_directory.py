@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfscope.doctor.check import Check, Outcome, State, Surroundings
-from perfscope.record.filesystem import file_system
+from perfscope.filesystem import file_system
 from perfscope.record.launch import DEFAULT_MAX_BYTES
 from perfscope.units import format_bytes
 

@@ -32,7 +32,11 @@ def file_system(path: Path) -> FileSystem:
     place = path.absolute()
     while not place.exists() and place != place.parent:
         place = place.parent
-    place = place.resolve()
+    return mounted_at(place.resolve())
+
+
+def mounted_at(place: Path) -> FileSystem:
+    """The file system that an absolute path without links lies on, without a look at the path."""
     best = FileSystem("unknown", "")
     try:
         lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
