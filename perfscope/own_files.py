@@ -49,7 +49,7 @@ def _open_directory(path: Path, owned: Path) -> int:
             if one.name:
                 outer, place = place, os.open(one.name, _DIRECTORY, dir_fd=place)
                 os.close(outer)
-            if one == owned and not _is_own(os.fstat(place)):
+            if one == owned and not is_own(os.fstat(place)):
                 raise PermissionError(f"{one} is somebody else's")
     except BaseException:
         os.close(place)
@@ -58,10 +58,11 @@ def _open_directory(path: Path, owned: Path) -> int:
 
 
 def _check(found: os.stat_result, most_bytes: int, written_by_ns: int) -> None:
-    is_readable = stat.S_ISREG(found.st_mode) and _is_own(found)
+    is_readable = stat.S_ISREG(found.st_mode) and is_own(found)
     if not is_readable or found.st_size > most_bytes or found.st_mtime_ns > written_by_ns:
         raise PermissionError("It is no file of the user's, too large, or too young")
 
 
-def _is_own(found: os.stat_result) -> bool:
+def is_own(found: os.stat_result) -> bool:
+    """Whether it belongs to who runs this process, or to root."""
     return found.st_uid in (0, os.geteuid())

@@ -118,19 +118,18 @@ def test_what_is_somebody_elses_is_not_read(
 ) -> None:
     others = (path if whose == "train.py" else path.parent.parent).stat().st_ino
 
-    def is_own(found: os.stat_result) -> bool:
+    def is_not_others(found: os.stat_result) -> bool:
         return found.st_ino != others
 
-    monkeypatch.setattr(own_files, "_is_own", is_own)
+    monkeypatch.setattr(own_files, "is_own", is_not_others)
     with pytest.raises(OSError, match=r"user's|somebody else's"):
         read(path)
 
 
-def test_files_of_the_user_and_of_root_are_own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner = path.stat().st_uid
-    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    if owner:
-        with pytest.raises(OSError, match=r"user's|somebody else's"):
-            read(path)
-    else:
-        assert read(path)
+@pytest.mark.parametrize(("owner", "is_users"), [(0, True), (1000, True), (1001, False)])
+def test_what_is_the_users_and_roots_is_own(
+    monkeypatch: pytest.MonkeyPatch, owner: int, is_users: bool
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    found = os.stat_result((0, 0, 0, 0, owner, 0, 0, 0, 0, 0))
+    assert own_files.is_own(found) is is_users

@@ -109,6 +109,7 @@ def test_a_line_that_is_not_there_is_refused(line: int) -> None:
     [
         ('f(d[f"{d[\'x\']+d["secret"]}"])', 'f(d[f"…"])'),
         ('f"{ {"secret": 1}["secret"] }"', 'f"…"'),
+        ('f"{d["my-key-1"]}"', 'f"…"'),
         ('f"{{{d["secret"]}}}"', 'f"…"'),
     ],
 )
