@@ -25,7 +25,7 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-LESS_ITSELF = "less what the change itself takes"
+LESS_ITSELF = "less the time that the changed code takes"
 """Of a bound: what nobody has seen yet, and what makes the saving less than it."""
 
 BY_LOAD = "that processes outside the job cost"
@@ -97,12 +97,11 @@ class Wholes:
         if not is_bound and (ends := _ends(interval)):
             why = ", depending on how it works out" if is_by_assumption else ""
             told += f" ({ends}{why})"
-        if under_load_s is not None and self.run_s and self.others_s:
-            there_s = self.run_s - self.others_s
-            share = format_share(min(seconds / there_s, 1.0))
+        there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
+        if under_load_s is not None and self.others_s and there_s > seconds:
+            share = format_share(seconds / there_s)
             there = f"of the {format_seconds(there_s)} that this run would take on an idle host"
-            with_it = f"{format_seconds(under_load_s)} with the load of this recording"
-            return f"{told} {there}, or {share} ({with_it})"
+            return f"{told} {there}, or {share}"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
         if whole_s:
             share = format_share(seconds / whole_s)

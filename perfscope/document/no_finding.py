@@ -96,7 +96,7 @@ def without_findings(
     much = f"{100 * WARN_SHARE:g} % of the {format_seconds(whole_s)} {name}"
     found = f"{_found_nothing(results, losses)}: nothing that is sure to save {much}"
     if is_disturbed:
-        found = f"Nothing was found that is sure to save {much}, though other load may hide some"
+        found = f"Nothing was found that is sure to save {much}; other load may hide more"
     told = f"{apart(results)}{found}."
     if losses is None or not losses.lost_share:
         return f"{told}{rest}"

@@ -80,9 +80,9 @@ def _run_length(results: Results) -> QualityRow:
         " Record a longer run before acting on small differences: "
         f"below {least}, warm-up and noise weigh heavily."
     )
-    return QualityRow(
-        "run_length", Status.WARN, f"The run is short, below {least}", detail + advice
-    )
+    short = "analyzed window" if length_s < LEAST_FOCUS_S else "run"
+    title = f"The {short} is short, below {least}"
+    return QualityRow("run_length", Status.WARN, title, detail + advice)
 
 
 def _dropped_records(trace: Trace) -> QualityRow:

@@ -15,7 +15,7 @@ from perfscope.document.no_finding import (
     unknown_efficiency,
     without_findings,
 )
-from perfscope.document.others import beside_others, used_by_others
+from perfscope.document.others import beside_others, used_by_others, without_cpu_s
 from perfscope.document.splits import under_load_s
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
@@ -62,7 +62,9 @@ def verdict(
         results,
         top,
     )
-    beside = beside_others(of_job, top, others, of, used=used_by_others(results))
+    without_s = without_cpu_s(results, losses)
+    used = used_by_others(results)
+    beside = beside_others(of_job, top, others, of, used=used, without_s=without_s)
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)

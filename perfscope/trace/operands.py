@@ -39,6 +39,9 @@ INDICES = "int", "uint", "bool"
 """Kinds of numbers that rows are picked by."""
 
 LONGEST_NAME = 80
+MOST_AXES = 64
+"""Of an array; NumPy has no more."""
+
 _MOST_COMPUTED = 64
 _MOST_MEETINGS = 32
 _MOST_LENGTHS = 8
@@ -236,7 +239,7 @@ def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, 
 
 def _shape(told: Any) -> tuple[int, ...]:
     """The sizes of an array; none where no memory has room for it."""
-    sizes = tuple(map(whole, told)) if isinstance(told, Sequence) else ()
+    sizes = tuple(map(whole, told[:MOST_AXES])) if isinstance(told, Sequence) else ()
     return sizes if math.prod(sizes) < 1 << 63 else ()
 
 

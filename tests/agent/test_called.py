@@ -15,6 +15,7 @@ scale, offsets, which = 2.0, np.arange(9.0), {which}
 def bend(row):
     return np.sort(row * scale + offsets[0])
 def transform(rows):
+    {first}
     found = []
     for row in rows:
         found.append({body})
@@ -28,11 +29,14 @@ while time.monotonic() < end and looked_at() < 3:
 """
 
 
+USUAL = {"which": 0, "first": "pass", "body": "bend(row)"}
+
+
 def told_of(
     job: Callable[..., Job], directory: Path, seconds: float = 60.0, **parts: Any
 ) -> list[dict[str, Any]]:
     """What a job told of `transform`, that was called until it had been looked at three times."""
-    program = PROGRAM.format(**{"seconds": seconds, "which": 0, "body": "bend(row)", **parts})
+    program = PROGRAM.format(**{"seconds": seconds, **USUAL, **parts})
     told = run_and_tell(job, program, directory=directory)["called"]
     return [one for one in told if one["place"].startswith("transform\x1f")]
 
@@ -57,12 +61,27 @@ def test_what_it_reads_of_its_module_counts(job: Callable[..., Job], tmp_path: P
     assert one["outside"] != other["outside"]
 
 
+def test_texts_are_told_apart(job: Callable[..., Job], tmp_path: Path) -> None:
+    """The same arrays, and another name of what is to be computed of them."""
+    body = "np.cumsum(row) if which == 'sum' else bend(row)"
+    (one,), (other,) = (
+        told_of(job, tmp_path / which, which=repr(which), body=body) for which in ("sum", "sort")
+    )
+    assert one["outside"]
+    assert other["outside"] not in (0, one["outside"])
+
+
 @pytest.mark.parametrize(
-    "body", ["rng.normal(size=len(row)) + row", "bend(rows) if which.rank else bend(row)"]
+    "parts",
+    [
+        {"body": "rng.normal(size=len(row)) + row"},
+        {"body": "bend(rows) if which.rank else bend(row)"},
+        {"first": "import math"},
+    ],
+    ids=["draws", "asks for its rank", "imports"],
 )
 def test_of_a_function_that_may_learn_more_elsewhere_nothing_is_told(
-    job: Callable[..., Job], tmp_path: Path, body: str
+    job: Callable[..., Job], tmp_path: Path, parts: dict[str, str]
 ) -> None:
-    """It draws numbers, or asks which rank it is."""
     which = "type('Ranks', (), {'rank': 0})"
-    assert not told_of(job, tmp_path / "trace", seconds=2.0, which=which, body=body)
+    assert not told_of(job, tmp_path / "trace", seconds=2.0, which=which, **parts)

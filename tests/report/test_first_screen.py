@@ -172,7 +172,9 @@ PREDICTED = (
     "what simulating the fix predicts, give or take 5 % by how its steps vary; equal runs may "
     "differ by more."
 )
-INFERRED = f"Cause: inferred, from time that was measured. Saving, if that is it: {PREDICTED}"
+INFERRED = (
+    f"Cause: inferred, from time that was measured. Saving, if the cause is right: {PREDICTED}"
+)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ INFERRED = f"Cause: inferred, from time that was measured. Saving, if that is it
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "Saving: an upper bound; how little it may be is not known.",
+            "Saving: an upper bound, with no lower one.",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},

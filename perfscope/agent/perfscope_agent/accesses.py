@@ -13,6 +13,9 @@ _ITEMS = {"BINARY_SUBSCR", "BINARY_SLICE"}
 _MOVES = ("COPY", "SWAP", "DUP", "ROT")
 """What changes the order of values on the stack, as `x[y] += z` does: it reads what it writes."""
 
+_MADE = ("LOAD_CONST", "LOAD_SMALL_INT", "BUILD_")
+"""What begins instructions that make a value of none that was there before."""
+
 _QUIET = {"PUSH_NULL", "NOP", "KW_NAMES", "PRECALL"}
 
 
@@ -92,7 +95,8 @@ def updated(code: CodeType) -> list[str]:
     made = {
         bytecode.stored_local(code, place)
         for place in places
-        if bytecode.works(code, place) and not _is_in_place(raw, place)
+        if _names[raw[place]].startswith(_MADE)
+        or (bytecode.works(code, place) and not _is_in_place(raw, place))
     }
     own = {code.co_varnames[number] for number in made if number is not None}
     changed = {_changed(code, place) for place in places if _is_in_place(raw, place)}

@@ -9,6 +9,7 @@ itself, at whichever of its lines a look meets them.
 from __future__ import annotations
 
 import opcode
+import sys
 
 from . import accesses, branches, bytecode, recorder, relatives
 from .contents import AtMeetings
@@ -33,6 +34,14 @@ _MOST_TOLD = 32
 _TAKES_MORE = 4 | 8
 """Flags of a code that takes arguments without a name."""
 
+_LEARNING = ("rand", "rank", "environ", "dropout", "multinomial", "bernoulli", "poisson")
+_ASKING = frozenset(
+    "normal uniform shuffle sample choice permutation getenv recv process_index input open read "
+    "time normal_ uniform_ exponential_".split()
+)
+"""Parts of names, and whole ones, of what draws numbers or asks for something elsewhere."""
+
+_MOST_FOUND = 400
 _names = opcode.opname
 
 
@@ -46,7 +55,7 @@ class Called:
         self.paths: _Paths = tuple(dict.fromkeys([*own, *read]))
         self.names = [bytecode.name(code, path) for path in self.paths]
         self._arguments = self.names[: len(own)]
-        self._outside = 0
+        self._outside: Optional[int] = None
         self.looks = 0
         self.at_meetings = AtMeetings()
         self.operands: Dict[str, Operand] = {}
@@ -66,7 +75,9 @@ class Called:
         for name, array, content, _ in given:
             self.operands.setdefault(name, Operand()).see(array, content, {})
         own, read = everywhere[: len(self._arguments)], everywhere[len(self._arguments) :]
-        self._outside = of_parts(tuple(read)) if 0 not in read else 0
+        outside = of_parts(tuple(read)) if 0 not in read else 0
+        # what is another one later may have been another one than that of other ranks meanwhile
+        self._outside = outside if self._outside in (None, outside) else 0
         if self._outside and 0 not in own:
             self.at_meetings.see(meeting, of_parts(tuple(own)))
 
@@ -82,7 +93,7 @@ class Called:
             "place": recorder.place_text(*places.where(self.code, 0)),
             "looks": self.looks,
             "callers": [[one.place(places), looks] for one, looks in callers[:MOST_CALLERS]],
-            "outside": self._outside,
+            "outside": self._outside or 0,
             "at_meetings": self.at_meetings.told(),
             "updated": sorted([redact_value(name) for name in changed]),
             "operands": [one.told(name) for name, one in operands if one.looks],
@@ -95,13 +106,30 @@ class Calls:
     def __init__(self) -> None:
         self._found: Dict[int, Tuple[CodeType, Optional[Called]]] = {}
         self._named: Dict[str, List[CodeType]] = {}
+        self._modules = 0  # that were loaded when its functions were listed
+        self._is_whole = False
 
     def of(self, code: CodeType) -> Called | None:
         """What is known of a function; None where nobody can tell what decides what it does."""
+        if len(sys.modules) != self._modules:
+            self._list()
         known = self._found.get(id(code))
         if known is None:
+            if len(self._found) >= _MOST_FOUND:
+                return None
             known = self._found[id(code)] = code, self._made(code)
         return known[1]
+
+    def _list(self) -> None:
+        """Lists the program's functions anew: another module has been loaded."""
+        self._modules = len(sys.modules)
+        codes, self._is_whole = relatives.codes()
+        self._named.clear()
+        for one in codes:
+            self._named.setdefault(one.co_name, []).append(one)
+        for key, (code, called) in list(self._found.items()):
+            if called is None or self._reached(code) != called.reached:
+                del self._found[key]
 
     def told(self, places: Places) -> list[dict[str, Any]]:
         """For the metadata: those that were met at meetings most often."""
@@ -111,18 +139,14 @@ class Calls:
         return [one.told(places) for one in found[:_MOST_TOLD]]
 
     def _made(self, code: CodeType) -> Called | None:
-        if not code.co_argcount or code.co_flags & _TAKES_MORE or _stores_arguments(code):
+        has_all = self._is_whole and not code.co_flags & _TAKES_MORE
+        if not code.co_argcount or not has_all or _stores_arguments(code):
             return None
-        if not self._named:
-            for one in relatives.codes():
-                self._named.setdefault(one.co_name, []).append(one)
         reached = self._reached(code)
-        if not reached:
+        if not reached or any(map(_learns, reached)):
             return None
         called = Called(code, reached)
-        # what draws random numbers, or asks which rank it is, learns that where no look sees it
-        is_told = any("rand" in name or "rank" in name.lower() for name in called.names)
-        return None if is_told or len(called.paths) > _MOST_PATHS else called
+        return None if len(called.paths) > _MOST_PATHS else called
 
     def _reached(self, code: CodeType) -> list[CodeType]:
         """The function first, and those that it calls, by their names, or are defined in it.
@@ -143,6 +167,17 @@ class Calls:
                     found.append(other)
                     left.append(other)
         return found
+
+
+def _learns(code: CodeType) -> bool:
+    """Whether a function may learn more than it is given: it draws, receives, reads or asks.
+
+    What a library knows no look sees, so that the names of what it has for that have to tell.
+    """
+    names = [name.lower() for name in code.co_names]
+    is_named = any(part in name for name in names for part in _LEARNING)
+    told = bytecode.between(code, 0, len(code.co_code))
+    return is_named or not _ASKING.isdisjoint(names) or any(one == "IMPORT_NAME" for one, _ in told)
 
 
 def _outside(code: CodeType) -> list[tuple[object, ...]]:

@@ -70,9 +70,10 @@ class Flows:
     def __init__(self, code: CodeType, loops: list[_Lines]) -> None:
         self.pairs: list[_Lines] = []
         self.edges: list[_Edge] = []
+        self._made: _Made = {}
+        self._read_from: dict[int, tuple[list[str], bool]] = {}
         if bytecode.is_known() and len(code.co_code) <= bytecode.LONGEST:
             self._code, self._loops = code, loops
-            self._read_from: dict[int, tuple[list[str], bool]] = {}
             self._displays = _displays(code)
             self._read()
 
@@ -102,8 +103,7 @@ class Flows:
         code = self._code
         nodes = self._nodes()
         lines = dict(zip(nodes, places.lines_of(code, nodes)))
-        made: _Made = {}
-        self._made = made
+        made = self._made
         for place in nodes:
             for name in _written(code, place):
                 made.setdefault(name, []).append((place, place))

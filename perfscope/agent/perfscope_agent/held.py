@@ -6,6 +6,8 @@ inside their own objects nobody sees, as the state of a random generator: those 
 
 from __future__ import annotations
 
+import operator
+
 from . import operand_arrays, own_threads
 from .kinds import Any
 from .operand_arrays import Array, getters, tensor_place
@@ -25,7 +27,8 @@ _DATA_OFFSET = 16
 OBJECT = "object"
 """The kind of what is no array itself."""
 
-_CODE = (type(lambda: None), type(len), type(own_threads), type)
+_NAMED = (type(lambda: None), type(len), type)
+_CODE = (*_NAMED, type(own_threads))
 """What is no data: it is the same where it is the same object."""
 
 _NUMBERS: tuple[tuple[type, _Readers], ...] = (
@@ -35,9 +38,14 @@ _NUMBERS: tuple[tuple[type, _Readers], ...] = (
     (complex, (complex.__repr__,)),
     (range, (range.__repr__,)),
 )
+_LONGEST = 256
+"""Characters of a text that are looked at; of a longer one it is not known what it says."""
+
+_TEXTS = (str, bytes)
 _HASHED: tuple[tuple[type, _Readers], ...] = (
     *_NUMBERS,
-    *[(kind, (hash,)) for kind in (bool, str, bytes)],
+    (bool, (bool.__repr__,)),
+    *[(kind, (hash, len, operator.itemgetter(slice(_LONGEST)))) for kind in _TEXTS],
 )
 _STRUCTURE = (list, tuple, dict)
 _MOST_ARRAYS = 8
@@ -57,8 +65,10 @@ def kinds() -> list[tuple[Any, ...]]:
     What holds more than that, as a set, has no digest.
     """
     deque = own_threads.contents("_collections").get("deque")
-    closed = (*_CODE, set, frozenset, bytearray, *([] if deque is None else [deque]))
-    return [*_HASHED, (type(None), ()), *[(kind, (), True) for kind in closed]]
+    closed = (set, frozenset, bytearray, *([] if deque is None else [deque]))
+    code = [(kind, (_qualified_name(kind),), True) for kind in _NAMED]
+    plain = [(kind, (), True) for kind in (type(own_threads), *closed)]
+    return [*_HASHED, (type(None), ()), *code, *plain]
 
 
 def kinds_of_arrays(
@@ -115,13 +125,14 @@ def seen(
             everywhere.append(_name_of(kind))
         else:
             parts.append(_constant(kind, identity, told))
-            everywhere.append(_text(kind, told))
+            everywhere.append(_everywhere(kind, told))
         if not parts[-1]:
             return None
     if not arrays:
         return None
     whole = Array(OBJECT, "values", "native", 0, (values,)).laid_out(1, None)
     whole.value = operand_arrays.of_parts(tuple(everywhere))
+    whole.is_common = 0 not in everywhere
     return whole, hash(tuple(parts)) or 1
 
 
@@ -134,14 +145,22 @@ def constant_at(path: tuple[object, ...], answer: Any) -> int:
     return 0 if kind is None else _constant(kind, identity, told)
 
 
-def number(path: tuple[object, ...], answer: Any) -> object:
-    """A text of a number, the same in all processes; of anything else whether it is a constant."""
-    text = _text(*answer[2:4]) if answer else ""
-    return text or int(constant_at(path, answer) != 0)
+def everywhere(path: tuple[object, ...], answer: Any) -> object:
+    """What a value that is no array is in all processes, as a text; 0: not to be known."""
+    if not answer:
+        return int(constant_at(path, answer) != 0)
+    _, _, kind, told = answer[:4]
+    return 0 if kind is None else _everywhere(kind, told)
 
 
-def _text(kind: type, told: _Told) -> str:
-    return repr(told) if told and any(kind is one for one, _ in _NUMBERS) else ""
+def _everywhere(kind: type, told: _Told) -> object:
+    if told and _is_one_of(kind, _TEXTS):
+        return repr(told[2]) if told[1] <= _LONGEST else 0
+    if told and any(kind is one for one, _ in _HASHED):
+        return repr(told)
+    if any(_is_one_of(base, _NAMED) for base in type.mro(kind)):
+        return repr(told) if told else 0
+    return 1 if kind is type(None) or kind is type(own_threads) else 0
 
 
 def integer(answer: Any) -> int:
@@ -173,6 +192,11 @@ def _constant(kind: type, identity: int, told: _Told) -> int:
 def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
     """Whether a type is one of some; `in` would ask the program's metaclass whether it is equal."""
     return any(kind is one for one in kinds)
+
+
+def _qualified_name(kind: type) -> Any:
+    """What tells the name of a function or class; that of a class is not the one it is told of."""
+    return kind.__dict__["__qualname__"].__get__
 
 
 def _keeps_all(kind: type) -> bool:

@@ -88,6 +88,7 @@ class Array:
         self.item_bytes = 1
         self.strides: tuple[int, ...] = ()
         self.has_gradient = False
+        self.is_common = True  # whether its digest can be compared with that of another process
         self.value = 0  # a digest of a number or an object, which lies nowhere as an array does
 
     def laid_out(self, item_bytes: int, strides: Any) -> Array:

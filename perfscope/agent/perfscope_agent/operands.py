@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
     _Place = Tuple[CodeType, int]
-    _Line = Tuple[int, int]
     """Identity of a code, and the line in it."""
 
 _MOST_FRAMES = 64  # of a stack, to find the program's own
@@ -104,7 +103,7 @@ class Looker:
     def told(self) -> dict[str, Any]:
         """What was seen, for the metadata: of the places that were seen most."""
         sites = sorted(self._sites.values(), key=lambda site: -site.looks)
-        visits: dict[_Line, int] = {}
+        visits: dict[tuple[int, int], int] = {}
         for site in sites:
             line = id(site.code), line_of(site.code, site.last)
             visits[line] = visits.get(line, 0) + site.visits
@@ -291,10 +290,10 @@ def _what(names: Any, paths: Any, answers: list[Any], read: dict[int, Any]) -> t
             told = ".".join(name.split(".")[: answer[0]]) + ("[0]" if is_item else "")
             seen.append((told, array, digest, facts))
             parts.append(0 if is_item else digest)
-            everywhere.append(array.value or digest)
+            everywhere.append((array.value or digest) if array.is_common else 0)
         else:
             parts.append(held.constant_at(path, answer))
-            everywhere.append(held.number(path, answer))
+            everywhere.append(held.everywhere(path, answer))
             integers[name] = held.integer(answer)
     return seen, parts, everywhere, integers
 

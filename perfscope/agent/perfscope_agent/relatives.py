@@ -55,9 +55,10 @@ def handed_on(met: list[Met], loops: Loops) -> list[tuple[Met, Handed]]:
     return told
 
 
-def codes() -> list[CodeType]:
-    """All functions of the program's files."""
-    return [code for code, _, _ in _others(set())]
+def codes() -> tuple[list[CodeType], bool]:
+    """The functions of the program's files, and whether these are all of them."""
+    found = [code for code, _, _ in _others(set())]
+    return found, len(found) < _MOST
 
 
 def _others(known: set[CodeType]) -> Iterator[Met]:

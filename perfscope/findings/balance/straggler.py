@@ -172,7 +172,7 @@ def _dealt_by_length(facts: ImbalanceFacts, cpu_times: float | None) -> str:
         why = f"{takes} longer"
     else:
         why = f"{place(facts).lstrip()} {spends(facts)}".lstrip()
-    return f"{change}: {why}{' for as many samples' if facts.equal_samples else ''}."
+    return f"{change}: {why}{' for the same number of samples' if facts.equal_samples else ''}."
 
 
 DIAGNOSIS = Diagnosis(

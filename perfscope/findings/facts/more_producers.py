@@ -41,8 +41,8 @@ def crowded(host: str, workers: int, at: str) -> str:
     """That more workers would bring nothing, and what does at the place of the work on batches."""
     more = f"more than {counted(workers, 'worker')}" if workers else "workers"
     return (
-        f"{there(at, CHEAPER)} All CPUs of host {host} are busy: {more} of the DataLoader would "
-        "only share them."
+        f"{there(at, CHEAPER)} All CPUs of host {host} were busy in this run: {more} of the "
+        "DataLoader would only share them."
     )
 
 

@@ -90,7 +90,7 @@ def _title(worst: FaultTime, touched: Sequence[int], most_s: float, world: int) 
     if worst.follows_forks:
         why = "to copy memory that is shared with forked processes"
     spent = f"{most}{format_seconds(most_s)}"
-    who = "all ranks" if len(touched) == world > 1 else ranks(touched)
+    who = "each rank" if len(touched) == world > 1 else ranks(touched)
     return f"Page faults take {spent} on {who}, {why}{_mostly(worst)}"
 
 

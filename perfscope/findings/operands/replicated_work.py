@@ -47,7 +47,7 @@ def judge(run: Facts) -> Outcome:
         title=_title(results, found, data, trains=trains),
         summary=_summary(run, found, gain.seconds, trains=trains),
         gain=gain,
-        confidence=Confidence.HIGH,
+        confidence=Confidence.HIGH if _is_of_data(found) else Confidence.MEDIUM,
         ranks=tuple(
             rank.number
             for rank, seconds in zip(results.trace.ranks, saved, strict=True)
@@ -69,6 +69,11 @@ def _saved(results: Results, found: Sequence[Replicated], *, trains: bool) -> Se
     if trains and spent_s is not None:
         return [spent_s * (1.0 - 1.0 / found[0].copies)] * len(results.trace.ranks)
     return [sum(own) for own in zip(*(one.saved_s for one in found), strict=True)]
+
+
+def _is_of_data(found: Sequence[Replicated]) -> bool:
+    """Whether more than a loss was seen to be the same, which may be that of all ranks' data."""
+    return any(one.elements > 1 for it in found for one in it.operands)
 
 
 def _whom(results: Results) -> str:

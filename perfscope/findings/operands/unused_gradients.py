@@ -1,6 +1,5 @@
 """Gradients of parameters that no optimizer holds."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,11 @@ from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
+from perfscope.trace.operands import MOST_AXES
 from perfscope.units import counted, format_share
+
+_FEWEST_LOOKS = 2
+"""In one look nobody sees whether values change."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ def judge(run: Facts) -> Outcome:
             f"In the {worst.looks} backward passes that were looked at, "
             f"{format_share(worst.share)} of the time went to gradients of {which} with "
             f"{worst.values:,} values in all, which no optimizer holds and nothing was seen to "
-            f"change. Without them the run would save {saving}, and what their forward passes "
-            "keep for them."
+            f"change. Unless the program reads these gradients itself, to compute them no more "
+            f"would save {saving}, and what their forward passes keep for them."
         ),
         gain=gain,
         confidence=Confidence.HIGH,
@@ -113,16 +116,16 @@ def _of(rank: int, frameworks: Mapping[str, Mapping[str, Any]]) -> _Unused | Non
         return None
     needless, spent = whole(told.get("needless_ns")), whole(told.get("whole_ns"))
     looks, largest = whole(told.get("looks")), told.get("largest")
-    if not looks or not 0 < needless <= spent:
+    if looks < _FEWEST_LOOKS or not 0 < needless <= spent:
         return None
-    shape = tuple(map(whole, largest)) if isinstance(largest, list) else ()
+    shape = tuple(map(whole, largest[:MOST_AXES])) if isinstance(largest, list) else ()
     return _Unused(
         rank=rank,
         share=needless / spent,
         looks=looks,
         parameters=whole(told.get("parameters")),
         values=whole(told.get("values")),
-        largest=shape if math.prod(shape) < 1 << 63 else (),
+        largest=shape,
     )
 
 

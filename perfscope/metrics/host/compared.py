@@ -35,6 +35,11 @@ class Instruction:
         return len(self.alike_at)
 
     @property
+    def changes(self) -> bool:
+        """Whether it could have been something else: what is always the same tells nothing."""
+        return self.by_chance < self.meetings
+
+    @property
     def is_of_arrays(self) -> bool:
         """Whether it works on more than single values, which ranks may have added up together.
 

@@ -1,17 +1,18 @@
 """Functions that several ranks call with the same at the same time: each does all of the work."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import sqrt
 
 from perfscope.judging import ALONE, MAIN, SURE
 from perfscope.metrics.host.compared import Instruction, compared
-from perfscope.metrics.host.hot_lines import LineSamples
+from perfscope.metrics.host.hot_lines import NOT_COMPUTING, LineSamples
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function
 from perfscope.trace.operands import Operand, WorkedOn
+from perfscope.units import NS
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,10 @@ class GivenAlike:
 
     @cached_property
     def alike_at(self) -> frozenset[int]:
-        """Of these, those at which some ranks had the same."""
-        return frozenset(at for one in (*self.calls, *self.itself) for at in one.alike_at)
+        """Of these, those at which some ranks had the same; seen from inside, if it was."""
+        inside = {at for one in self.itself for at in one.met_at}
+        called = {at for one in self.calls for at in one.alike_at}
+        return frozenset((called - inside).union(*[one.alike_at for one in self.itself]))
 
     @property
     def operands(self) -> Sequence[Operand]:
@@ -44,7 +47,8 @@ class GivenAlike:
     @property
     def is_replicated(self) -> bool:
         """Whether ranks were given the same too often for chance, and for an exception."""
-        by_chance = max(one.by_chance for one in (*self.calls, *self.itself))
+        by_chance = max(one.by_chance for one in self.calls)
+        by_chance += sum(one.by_chance for one in self.itself)
         most_by_chance = by_chance + SURE * sqrt(by_chance)
         return len(self.alike_at) > max((1.0 - ALONE) * len(self.met_at), most_by_chance)
 
@@ -69,20 +73,22 @@ def given_alike(results: Results, seen: Iterable[Instruction]) -> Sequence[Given
     for call in seen:
         if not call.site.is_innermost:
             at_lines[call.site.frame].append(call)
-    itself = {one.site.frame.key: one for one in compared(results.own_calls)}
+    itself = {one.site.frame.key: one for one in compared(results.own_calls) if one.changes}
     looked_at = {site.frame.key for own in results.own_looks for site in own}
     samples, found = _Samples(results), list[GivenAlike]()
     for function, own in _decided(results.own_calls).items():
         lines = {frame for site in own for frame, _ in site.callers}
         calls = [call for line in lines for call in at_lines[line] if fresh(call.site)]
-        if calls and not any(site.updated for site in own):
+        lines_of = samples.lines(function)
+        if calls and lines_of and not any(site.updated for site in own):
+            inside = samples.below(function, {*looked_at, function})
             one = GivenAlike(
                 function=function,
-                lines=samples.lines(function),
+                lines=lines_of,
                 calls=calls,
                 itself=[itself[function]] if function in itself else [],
-                seconds=samples.seconds(function),
-                inside=samples.below(function, {*looked_at, function}),
+                seconds=samples.computing(function, inside),
+                inside=inside,
             )
             found += [one] if one.is_replicated else []
     found.sort(key=lambda one: -max(one.seconds))
@@ -113,7 +119,7 @@ class _Samples:
     """How long the ranks are in functions."""
 
     def __init__(self, results: Results) -> None:
-        self._ranks = results.trace.ranks
+        self._results, self._ranks = results, results.trace.ranks
         self._by_line = LineSamples(results)
         self._frames: defaultdict[Function, list[Frame]] = defaultdict(list)
         for frame in dict.fromkeys(results.trace.frames):
@@ -122,6 +128,15 @@ class _Samples:
     def seconds(self, function: Function) -> Sequence[float]:
         """Of each rank, in a function and what it calls."""
         return self._seconds(self._frames[function])
+
+    def computing(self, function: Function, inside: Collection[Function]) -> Sequence[float]:
+        """The same without what these functions, for its sake, wait or read for."""
+        other = Counter[int]()
+        for row in self._results.activities.rows:
+            if row.activity in NOT_COMPUTING and row.where is not None and row.where.key in inside:
+                other[row.rank] += row.ns
+        both = zip(self._ranks, self.seconds(function), strict=True)
+        return [max(0.0, seconds - other[rank.number] * NS) for rank, seconds in both]
 
     def lines(self, function: Function) -> Sequence[Frame]:
         """Its lines, the one with most of the time first."""

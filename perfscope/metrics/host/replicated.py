@@ -146,7 +146,7 @@ class _Seen:
 
         Where it was called with the same, and then never did the same, it knows its part.
         """
-        every = [*self.own, *self.outer]
+        every = [one for one in (*self.own, *self.outer) if one.changes]
         meetings, alike = sum(one.meetings for one in every), sum(one.alike for one in every)
         by_chance = sum(one.by_chance for one in every)
         most_by_chance = by_chance + SURE * sqrt(by_chance)

@@ -103,7 +103,8 @@ def sureness(row: Outcome, what: str = "") -> str:
         return f"{row.confidence.value.capitalize()} confidence in the finding."
     cause = f"Cause of {what}" if what else "Cause"
     if is_inferred(row):
-        return f"{cause}: inferred, from time that was measured. Saving, if that is it: {saving}."
+        inferred = f"{cause}: inferred, from time that was measured"
+        return f"{inferred}. Saving, if the cause is right: {saving}."
     if _may_be_other(row):
         return f"{cause}: measured, but {OTHER_CAUSE}. Saving, if nothing else does: {saving}."
     return f"{cause}: measured. Saving: {saving}."
@@ -124,7 +125,7 @@ def _how_sure_saving(row: Outcome) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        return f"an upper bound; how little it may be is not known{told}"
+        return f"an upper bound, with no lower one{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0

@@ -275,7 +275,7 @@ def test_the_first_action_says_its_own_number() -> None:
     spent = finding.recommended.spent  # half of five seconds
     assert spent is not None
     assert spent.seconds == pytest.approx(2.5, abs=0.01)
-    assert spent.lead == "by which that shortens this work on rank 0"
+    assert spent.lead == "of work that it takes off rank 0"
     # the 1st, 3rd and 5th of five are left out
     saves = r"Evaluate half as often: that saves 3\.00 s of the [\d.]+ s run\."
     assert re.fullmatch(saves, finding.actions[1])

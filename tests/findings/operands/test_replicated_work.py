@@ -81,6 +81,19 @@ def test_a_loss_before_its_backward_pass_is_of_the_batch() -> None:
     assert finding.title.startswith("Both ranks train on the same data")
 
 
+CALL = {"place": "\x1f".join(map(str, MAIN)), "instruction": 40, "is_innermost": False}
+CALLED = [["\x1f".join(map(str, MAIN)), 10]]
+
+
+def test_what_calls_with_the_same_each_time_says_nothing_against_it() -> None:
+    """As a loader, that all batches come from: its contents never change."""
+    loss = operand(**{**X, "name": "loss", "shape": [], "elements": [1, 1]})
+    one = seen(same, operands=[loss], at_meetings=[[n, same(n)] for n in range(1, 13, 3)])
+    calls = seen(lambda _: 7, **CALL, contents=1, contents_once=0)
+    (finding,) = faults({**one, "callers": CALLED}, calls, others=[one, calls]).values()
+    assert finding.title.startswith("Both ranks train on the same data")
+
+
 SCALAR = [operand(name="loss", shape=[1], elements=[1, 1], contents=10)]
 
 
@@ -165,10 +178,6 @@ def test_odd_meetings_tell_nothing(rows: object) -> None:
 def test_where_one_rank_alone_looked_nothing_is_said() -> None:
     other = site(operand(name="frames", contents=10), contents=10)
     assert judged(seen(same), others=[other])["replicated_work"].status is Status.NOT_MEASURED
-
-
-CALL = {"place": "\x1f".join(map(str, MAIN)), "instruction": 40, "is_innermost": False}
-CALLED = [["\x1f".join(map(str, MAIN)), 10]]
 
 
 def test_a_function_that_is_called_with_the_same_does_the_same() -> None:

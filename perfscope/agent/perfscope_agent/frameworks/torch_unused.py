@@ -8,6 +8,7 @@ take. They change nothing, and are taken away again when the pass is over.
 
 from __future__ import annotations
 
+import sys
 import time
 
 from .. import metadata, notes, operand_arrays, recorder
@@ -33,6 +34,7 @@ class _Walk:
         self.unheld: list[Any] = []
         self.is_whole = True
         self.has_held = False
+        self.is_on_cpu = True
         above: dict[int, list[int]] = {}
         used: list[int] = []
         unused: list[int] = []
@@ -45,8 +47,13 @@ class _Walk:
             seen.add(id(node))
             self.nodes.append(node)  # keeps it, and with that its identity
             self.is_whole = len(self.nodes) <= _MOST_NODES
+            if hasattr(node, "_forward_cls"):
+                # a function of the program's own may run a graph of its own, that nobody sees
+                used.append(id(node))
+                continue
             parameter = getattr(node, "variable", None)
             if parameter is not None:
+                self.is_on_cpu = self.is_on_cpu and parameter.device.type == "cpu"
                 is_held = not isinstance(parameter, kind) or id(parameter) in held
                 self.has_held = self.has_held or id(parameter) in held
                 (used if is_held else unused).append(id(node))
@@ -73,16 +80,25 @@ def _reached(begin: list[int], above: dict[int, list[int]]) -> set[int]:
 class _Timing:
     """How long two kinds of parts of a pass take, by when each part begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Any) -> None:
         self.spent_ns = [0, 0]
+        self.is_over = False  # all parts are
+        self._engine = engine
         self._kind, self._since_ns = 0, 0
 
     def begins(self, kind: int) -> None:
         """A part of that kind begins, which ends the one before it."""
         now_ns = time.perf_counter_ns()
-        if self._since_ns:
+        if not self._since_ns:
+            self._engine.queue_callback(self._ends)
+        elif not self.is_over:
             self.spent_ns[self._kind] += now_ns - self._since_ns
         self._kind, self._since_ns = kind, now_ns
+
+    def _ends(self) -> None:
+        """All parts are over, and what others have PyTorch call behind them begins."""
+        self.begins(0)
+        self.is_over = True
 
     def hook(self, kind: int) -> Callable[[Any], None]:
         """What PyTorch calls before a part."""
@@ -115,7 +131,7 @@ class _Looker:
         torch = torch_compile.module()
         # a generator of several would be used up
         losses = loss if type(loss) in (list, tuple) else [loss]
-        if not all(isinstance(one, torch.Tensor) for one in losses):
+        if not all(isinstance(one, torch.Tensor) for one in losses) or _is_compiled():
             return None
         roots = [one.grad_fn for one in losses]
         # what a device does is over later than the host hears of it; hooks are there from 2.0 on
@@ -123,21 +139,24 @@ class _Looker:
             self.is_over = True
             return None
         walk = _Walk(roots, torch_gradients.held(), torch.nn.Parameter)
-        self.is_over = not walk.is_whole or self.looks >= _MOST_LOOKS or self._have_changed(walk)
+        is_known = walk.is_whole and walk.is_on_cpu and self.looks < _MOST_LOOKS
+        self.is_over = not is_known or self._have_changed(walk)
         found = None
         if walk.has_held and walk.needless and not self.is_over:
-            found = self._hooked(walk)
+            found = self._hooked(walk, torch.autograd.Variable._execution_engine)
             self._tell(walk)
-        elif self.is_over:
+        elif self.looks < _MOST_LOOKS:
+            # what is needed now, or changes, was not computed for nothing before
             metadata.framework(_SOURCE, unused_gradients=None)
         self._budget.spent_ns += time.thread_time_ns() - begin_ns
         return found
 
     def end(self, timing: _Timing, handles: list[Any]) -> None:
-        """A pass is over."""
-        timing.begins(0)
+        """A pass is over, or was ended by an error, and counts for nothing then."""
         for handle in handles:
             handle.remove()
+        if not timing.is_over:
+            return
         self.looks += 1
         self._needless_ns += timing.spent_ns[1]
         self._whole_ns += sum(timing.spent_ns)
@@ -145,8 +164,8 @@ class _Looker:
         if isinstance(told, dict):
             told.update(looks=self.looks, needless_ns=self._needless_ns, whole_ns=self._whole_ns)
 
-    def _hooked(self, walk: _Walk) -> tuple[_Timing, list[Any]]:
-        timing = _Timing()
+    def _hooked(self, walk: _Walk, engine: Any) -> tuple[_Timing, list[Any]]:
+        timing = _Timing(engine)
         hooks = timing.hook(0), timing.hook(1)
         handles = [
             node.register_prehook(hooks[id(node) in walk.needless])
@@ -176,6 +195,13 @@ class _Looker:
             "largest": list(sizes[-1]),
         }
         metadata.framework(_SOURCE, unused_gradients=told)
+
+
+def _is_compiled() -> bool:
+    """Whether the pass is traced by a compiler, which would find the hooks in it."""
+    compiled = sys.modules.get("torch._dynamo.compiled_autograd")
+    flags = "compiled_autograd_enabled", "compiled_autograd_enabled_force_eager"
+    return any(getattr(compiled, flag, compiled is not None) for flag in flags)
 
 
 def _can_be_timed(root: Any) -> bool:
