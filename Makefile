@@ -41,10 +41,11 @@ test: coverage-hints ## all that CI runs
 pytest: developer-environment
 	@unset MAKEFLAGS; $(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-# In the pauses of the tests; pytest ends after them (tests/conftest.py).
+# In the pauses of the tests; pytest ends after them (tests/conftest.py). mypy's own processes would wait for
+# each other there, until it gives them up.
 .PHONY: checks
 checks: developer-environment
-	@mkdir -p build && $(LOCKED) build nice -n 19 $(MAKE) --no-print-directory --old-file=developer-environment lint native-sanitize
+	@mkdir -p build && $(LOCKED) build nice -n 19 env MYPY_NUM_WORKERS=0 $(MAKE) --no-print-directory --old-file=developer-environment lint native-sanitize
 
 test-long: environments ## what takes longer than CI may
 	$(call part,environments of Extra-P and of the many trainers,$(PYTHON) scripts/environments.py extrap ecosystem)

@@ -80,8 +80,8 @@ def _run_length(results: Results) -> QualityRow:
         " Record a longer run before acting on small differences: "
         f"below {least}, warm-up and noise weigh heavily."
     )
-    short = "analyzed window" if length_s < LEAST_FOCUS_S else "run"
-    title = f"The {short} is short, below {least}"
+    fewer = "Less" if length_s < LEAST_FOCUS_S else "Fewer"
+    title = f"{fewer} than {least} were analyzed"
     return QualityRow("run_length", Status.WARN, title, detail + advice)
 
 

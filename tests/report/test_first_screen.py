@@ -208,7 +208,7 @@ INFERRED = (
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
-            "how little it may be is not known, and it varies from step to step",
+            "with no lower one, and it varies from step to step",
         ),
         ({"gain_s": None, "gain_interval_s": None}, "Saving: not estimated."),
     ],

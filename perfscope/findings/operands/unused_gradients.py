@@ -8,6 +8,7 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
+from perfscope.judging import FEWEST_SAMPLES
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -16,9 +17,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.operands import MOST_AXES
 from perfscope.units import counted, format_share
-
-_FEWEST_LOOKS = 2
-"""In one look nobody sees whether values change."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,8 @@ def _of(rank: int, frameworks: Mapping[str, Mapping[str, Any]]) -> _Unused | Non
         return None
     needless, spent = whole(told.get("needless_ns")), whole(told.get("whole_ns"))
     looks, largest = whole(told.get("looks")), told.get("largest")
-    if looks < _FEWEST_LOOKS or not 0 < needless <= spent:
+    # in one look nobody sees whether values change
+    if looks < FEWEST_SAMPLES or not 0 < needless <= spent:
         return None
     shape = tuple(map(whole, largest[:MOST_AXES])) if isinstance(largest, list) else ()
     return _Unused(

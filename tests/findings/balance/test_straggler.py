@@ -68,7 +68,7 @@ def test_more_cpu_time_on_the_same_cpus_is_more_work_and_no_place() -> None:
     finding = analyze_trace(same).findings["straggler"]
     assert finding.status.is_fault
     assert "waiting for CPUs" not in finding.summary
-    assert "times the CPU time of rank 0 on the same CPUs for as many" in finding.actions[0]
+    assert "times the CPU time of rank 0 on the same CPUs for the same" in finding.actions[0]
     assert "Sort the samples by length" in finding.actions[0]
     apart = training_run(plan, change=lambda builder: crowd(builder, ("0-1", "2-3")))
     assert "to other CPUs" in analyze_trace(apart).findings["straggler"].actions[0]

@@ -56,7 +56,7 @@ def test_the_title_has_the_most_seconds_of_the_ranks_that_it_names() -> None:
     found = judge(Facts(results, run.replay))
     assert isinstance(found, Finding)
     most_s = more.again * more.fault_s / more.threads
-    assert f"up to {format_seconds(most_s)} on all ranks" in found.title
+    assert f"up to {format_seconds(most_s)} on each rank" in found.title
 
 
 @pytest.mark.parametrize(
