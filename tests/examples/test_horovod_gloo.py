@@ -10,7 +10,7 @@ from tests.support.environments import REPOSITORY, environment
 from tests.support.recording import record_and_analyze
 
 TIMEOUT_S = 280.0
-SLOW_MS = 50.0
+SLOW_MS = 100.0
 STEPS = 20
 
 
