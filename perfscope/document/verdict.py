@@ -218,7 +218,9 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     elif len(replayed) < len(top):
         which = "both findings that have an estimate"
     is_bound = any(saving.is_bound for saving in replayed)
-    return f"fixing {which} would save {of.of_run.saving(gain_s, is_bound=is_bound)}"
+    there = of.fix(gain_s, is_bound=is_bound, under_load_s=gain_s)
+    told = there if of.others_s else of.of_run.saving(gain_s, is_bound=is_bound)
+    return f"fixing {which} would save {told}"
 
 
 def _about(finding: Finding, of: Wholes) -> str:

@@ -249,7 +249,8 @@ def view_text(row: Outcome, of: Wholes) -> str:
     first, why = first_of(row), doubt(row)
     saving = ""
     if first.gain_s is not None:
-        saving = _saving(first, of.of_run)
+        is_idle = isinstance(first, FirstAction) and first.under_load_s is not None
+        saving = fix_text(row, of) if is_idle and of.others_s else _saving(first, of.of_run)
     told = f": estimated saving {saving}, overlapping" if saving else ""
     return f"{told}{f' ({why})' if why else ''}"
 
