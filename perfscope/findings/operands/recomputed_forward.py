@@ -1,20 +1,19 @@
 """Forward passes that are computed a second time in the backward passes."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from perfscope.attribution.recomputed import Recomputed, recomputed
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
-from perfscope.findings.core.gain import bound_s, error_of_share, predicted_gain, with_error
+from perfscope.findings.core.gain import error_of_share, with_error
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.memory_limits import rooms
+from perfscope.findings.facts.shorter_phases import without_share
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.trace.model import Frame
 from perfscope.units import format_bytes, format_share
@@ -76,17 +75,7 @@ def _action(found: Recomputed) -> str:
 def _gain(run: Facts, passes: Sequence[PhaseResult], found: Sequence[Recomputed]) -> Gain:
     """What the run is shorter by without that share of the backward passes."""
     shares = {one.rank: one.share for one in found}
-    edits = [
-        Edit(phase=one.id, ranks=(rank,), factor=1.0 - share)
-        for one in passes
-        for rank, share in shares.items()
-    ]
-    spent_s = Counter[int]()
-    for one in passes:
-        spent_s.update(dict(zip(one.ranks, one.seconds_by_rank, strict=True)))
-    again_s = [spent_s[rank] * shares.get(rank, 0.0) for rank in run.results.ledger.ranks]
-    most_s = bound_s(run.results, again_s)
-    gain = predicted_gain(run.results, run.replay, edits, bound_s=most_s, is_planned=True)
+    gain = without_share(run, passes, shares)
     return with_error(gain, max(error_of_share(one.share, one.samples) for one in found))
 
 

@@ -1,17 +1,16 @@
 """Gradients of parameters that no optimizer holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
-from perfscope.findings.core.gain import bound_s, predicted_gain
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.shorter_phases import without_share
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
-from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
@@ -47,14 +46,7 @@ def judge(run: Facts) -> Outcome:
         return passed("No backward pass was seen to compute gradients that no optimizer uses.")
     passes = [phase for phase in results.phases if phase.kind is PhaseKind.BACKWARD]
     worst = max(found, key=lambda one: one.share)
-    shares = {one.rank: one.share for one in found}
-    edits = [
-        Edit(phase=one.id, ranks=(rank,), factor=1.0 - share)
-        for one in passes
-        for rank, share in shares.items()
-    ]
-    most_s = bound_s(results, _spent(results, passes, shares))
-    gain = predicted_gain(results, run.replay, edits, bound_s=most_s, is_planned=True)
+    gain = without_share(run, passes, {one.rank: one.share for one in found})
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed(
@@ -81,16 +73,6 @@ def judge(run: Facts) -> Outcome:
         actions=(_action(passes[0]),),
         overlaps=("exposed_exchange",),
     )
-
-
-def _spent(
-    results: Results, passes: Sequence[PhaseResult], shares: Mapping[int, float]
-) -> Sequence[float]:
-    by_rank = dict.fromkeys(results.ledger.ranks, 0.0)
-    for one in passes:
-        for rank, seconds in zip(one.ranks, one.seconds_by_rank, strict=True):
-            by_rank[rank] += seconds * shares.get(rank, 0.0)
-    return list(by_rank.values())
 
 
 def _evidence(one: _Unused) -> Evidence:

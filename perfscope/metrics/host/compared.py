@@ -3,9 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import comb
+from math import comb, sqrt
 
+from perfscope.judging import ALONE, SURE
 from perfscope.structures import dataclass
+from perfscope.trace.model import Frame
 from perfscope.trace.operands import WorkedOn
 
 _Digests = Mapping[int, Mapping[int, int]]
@@ -49,6 +51,20 @@ class Instruction:
             one.elements > 1 or (one.has_gradient and not one.is_parameter)
             for one in self.site.operands
         )
+
+
+def is_too_often(alike: int, meetings: int, by_chance: float) -> bool:
+    """Whether ranks had the same at more of the meetings than by chance, and than an exception."""
+    return alike > max((1.0 - ALONE) * meetings, by_chance + SURE * sqrt(by_chance))
+
+
+def calls_by_line(instructions: Iterable[Instruction]) -> Mapping[Frame, Sequence[Instruction]]:
+    """Those that were seen to call other code of the program, by their lines."""
+    found: defaultdict[Frame, list[Instruction]] = defaultdict(list)
+    for one in instructions:
+        if not one.site.is_innermost:
+            found[one.site.frame].append(one)
+    return found
 
 
 def compared(looks: Iterable[Sequence[WorkedOn]]) -> Iterable[Instruction]:

@@ -3,10 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from math import sqrt
 
-from perfscope.judging import ALONE, MAIN, SURE
-from perfscope.metrics.host.compared import Instruction, compared
+from perfscope.judging import MAIN
+from perfscope.metrics.host.compared import Instruction, calls_by_line, compared, is_too_often
 from perfscope.metrics.host.hot_lines import NOT_COMPUTING, LineSamples
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
@@ -49,8 +48,7 @@ class GivenAlike:
         """Whether ranks were given the same too often for chance, and for an exception."""
         by_chance = max(one.by_chance for one in self.calls)
         by_chance += sum(one.by_chance for one in self.itself)
-        most_by_chance = by_chance + SURE * sqrt(by_chance)
-        return len(self.alike_at) > max((1.0 - ALONE) * len(self.met_at), most_by_chance)
+        return is_too_often(len(self.alike_at), len(self.met_at), by_chance)
 
 
 def fresh(site: WorkedOn) -> Sequence[Operand]:
@@ -69,16 +67,13 @@ def given_alike(results: Results, seen: Iterable[Instruction]) -> Sequence[Given
     nothing but what comes from its own results, as the step of an optimizer, does on every rank
     what every rank needs.
     """
-    at_lines: defaultdict[Frame, list[Instruction]] = defaultdict(list)
-    for call in seen:
-        if not call.site.is_innermost:
-            at_lines[call.site.frame].append(call)
+    at_lines = calls_by_line(seen)
     itself = {one.site.frame.key: one for one in compared(results.own_calls) if one.changes}
     looked_at = {site.frame.key for own in results.own_looks for site in own}
     samples, found = _Samples(results), list[GivenAlike]()
     for function, own in _decided(results.own_calls).items():
         lines = {frame for site in own for frame, _ in site.callers}
-        calls = [call for line in lines for call in at_lines[line] if fresh(call.site)]
+        calls = [call for line in lines for call in at_lines.get(line, ()) if fresh(call.site)]
         lines_of = samples.lines(function)
         if calls and lines_of and not any(site.updated for site in own):
             inside = samples.below(function, {*looked_at, function})

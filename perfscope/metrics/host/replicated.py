@@ -2,10 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import sqrt
 
-from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN, SURE
-from perfscope.metrics.host.compared import Instruction
+from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
+from perfscope.metrics.host.compared import Instruction, calls_by_line, is_too_often
 from perfscope.metrics.host.given_alike import GivenAlike, fresh, given_alike
 from perfscope.metrics.host.hot_lines import NOT_COMPUTING
 from perfscope.metrics.results import Results
@@ -52,15 +51,13 @@ def replicated(results: Results, seen: Iterable[Instruction]) -> tuple[Replicate
     seen = tuple(seen)
     whole = given_alike(results, seen)
     functions: defaultdict[Function, _Seen] = defaultdict(_Seen)
-    calling: defaultdict[Frame, list[Instruction]] = defaultdict(list)
+    calling = calls_by_line(seen)
     for one in seen:
         if one.site.is_innermost:
             functions[one.site.frame.key].own.append(one)
-        else:
-            calling[one.site.frame].append(one)
     callers, states = _callers(results.own_looks), _states(results.own_looks)
     for function, frames in callers.items():
-        functions[function].outer += [one for at in frames for one in calling[at]]
+        functions[function].outer += [one for at in frames for one in calling.get(at, ())]
     inside = {key for one in whole for key in one.inside}
     found = [
         (function, own)
@@ -149,8 +146,7 @@ class _Seen:
         every = [one for one in (*self.own, *self.outer) if one.changes]
         meetings, alike = sum(one.meetings for one in every), sum(one.alike for one in every)
         by_chance = sum(one.by_chance for one in every)
-        most_by_chance = by_chance + SURE * sqrt(by_chance)
-        if alike <= max((1.0 - ALONE) * meetings, most_by_chance):
+        if not is_too_often(alike, meetings, by_chance):
             return False
         differs = sum(one.meetings for one in self.own) >= FEWEST_SAMPLES
         return not (differs and not any(one.alike for one in self.own)) and not _is_update(self.own)

@@ -177,7 +177,7 @@ class _Looker:
     def _have_changed(self, walk: _Walk) -> bool:
         """Whether a parameter has other values than before: something else updates it."""
         rec = recorder.current
-        largest = sorted(walk.unheld, key=lambda one: -int(one.numel()))[:_MOST_READ]
+        largest = sorted(walk.unheld, key=_size, reverse=True)[:_MOST_READ]
         for parameter in largest:
             array = torch_states.array_of(parameter)
             content = operand_arrays.read(rec, array) if rec and array is not None else None
@@ -188,11 +188,11 @@ class _Looker:
         return False
 
     def _tell(self, walk: _Walk) -> None:
-        sizes = sorted([tuple(one.shape) for one in walk.unheld], key=_values)
+        largest = max(walk.unheld, key=_size)
         told = {
-            "parameters": len(sizes),
-            "values": sum(map(_values, sizes)),
-            "largest": list(sizes[-1]),
+            "parameters": len(walk.unheld),
+            "values": sum(map(_size, walk.unheld)),
+            "largest": [int(size) for size in largest.shape],
         }
         metadata.framework(_SOURCE, unused_gradients=told)
 
@@ -208,11 +208,8 @@ def _can_be_timed(root: Any) -> bool:
     return hasattr(root, "register_prehook")
 
 
-def _values(shape: tuple[int, ...]) -> int:
-    count = 1
-    for size in shape:
-        count *= int(size)
-    return count
+def _size(parameter: Any) -> int:
+    return int(parameter.numel())
 
 
 _looker = _Looker()
