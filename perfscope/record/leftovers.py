@@ -9,7 +9,7 @@ from pathlib import Path
 from perfscope.record.summary import files_of
 
 _ENDINGS = (".def", ".rec")
-_SCRATCH = ("*/*.memory-*.tmp", "*/*.stacks-*.json")
+_SCRATCH = ("*/*.memory-*.tmp", "*/*.stacks-*.json", "*/*.rec.new")
 
 
 def bring_in(directory: Path) -> list[tuple[Path, Path]]:
@@ -49,7 +49,7 @@ def _complete(target: Path, source: Path) -> None:
 
 
 def remove_scratch(directory: Path) -> None:
-    """Removes what other tools left unfinished in killed ranks: it may hold command lines."""
+    """Removes what killed processes left unfinished; that of other tools may hold command lines."""
     for pattern in _SCRATCH:
         for path in files_of(directory, pattern):
             with contextlib.suppress(OSError):

@@ -151,6 +151,8 @@ static bool open_files(void)
     }
     ps_fill_identity(header);
     ps_note_limits();
+    if (!ps_buffer_name())
+        note_failure("the record file cannot be named", errno);
     ps_drain_note();
     if (!ps_recorder.recordings)
         on_exit(at_exit, NULL); /* a forked child has inherited it */

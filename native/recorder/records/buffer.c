@@ -21,6 +21,7 @@
 #define RELEASE_SLOTS (4 * CHUNK_SLOTS) /* written records are let go in pieces of this size */
 #define SMALLEST_MAPPING (1u << 19)
 #define ZERO_BYTES 65536u
+#define UNNAMED ".new"
 #define ADDRESS_SPACE_SHARE 32 /* of what the job may still map, the recording takes this part */
 
 static struct {
@@ -112,13 +113,21 @@ static void stop_records(void)
     end_claims();
 }
 
-ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
+/* The name that the file has until it tells whose it is. */
+static bool unnamed_path(char *path)
 {
-    if (!ps_copy_text(buffer.path, sizeof buffer.path, path)) {
+    int needed = snprintf(path, PS_PATH_BYTES, "%s" UNNAMED, buffer.path);
+    return needed > 0 && needed < PS_PATH_BYTES;
+}
+
+ps_header *ps_buffer_create(const char *named, uint64_t max_bytes)
+{
+    char path[PS_PATH_BYTES];
+    if (!ps_copy_text(buffer.path, sizeof buffer.path, named) || !unnamed_path(path)) {
         errno = ENAMETOOLONG;
         return NULL;
     }
-    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (file < 0)
         return NULL;
     uint64_t bytes = max_bytes < SMALLEST_MAPPING ? SMALLEST_MAPPING : max_bytes;
@@ -143,6 +152,12 @@ ps_header *ps_buffer_create(const char *path, uint64_t max_bytes)
     buffer.is_populated =
         madvise(mapping, PS_HEADER_BYTES + CHUNK_SLOTS * PS_RECORD_BYTES, MADV_POPULATE_WRITE) == 0;
     return header;
+}
+
+bool ps_buffer_name(void)
+{
+    char path[PS_PATH_BYTES];
+    return unnamed_path(path) && rename(path, buffer.path) == 0;
 }
 
 static void note_disk_full(int error)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.native.recorder.decode import Recording, decode_all
 from tests.support.environments import REPOSITORY, Mpi
 from tests.support.recording import job_variables
+from tests.support.requirements import require_tool
 
 JOBS = Path(__file__).parent / "jobs"
 TIMEOUT_S = 120.0
@@ -69,6 +70,14 @@ def run(
         check=False,
     )
     return Job(done.returncode, done.stdout, done.stderr, directory)
+
+
+def interposing(text: str, place: Path) -> Path:
+    """A library of these C functions, to be preloaded before the recorder: it then calls them."""
+    source, made = place / "interposing.c", place / "interposing.so"
+    source.write_text(text, encoding="utf-8")
+    subprocess.run([require_tool("cc"), "-shared", "-fPIC", "-o", made, source], check=True)
+    return made
 
 
 def python_command(program: str, *arguments: str) -> list[str | Path]:

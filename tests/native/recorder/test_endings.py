@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from perfscope.record.leftovers import remove_scratch
 from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
 from tests.native.recorder.decode import PHASE
@@ -131,6 +132,34 @@ else:
     assert (done.returncode, done.stderr) == (0, "")
     [[(_, status)]] = ends(tmp_path / "run").values()
     assert status == 3 << 8
+
+
+KILLED = """
+#include <signal.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+int posix_fallocate(int file, off_t offset, off_t bytes)
+{
+    return ftruncate(file, offset + bytes) + kill(getpid(), SIGKILL);
+}
+int posix_fallocate64(int, off_t, off_t) __attribute__((alias("posix_fallocate")));
+"""
+
+
+def test_killed_while_its_files_are_made_a_process_leaves_no_recording_that_tells_nothing(
+    library: Path, tmp_path: Path
+) -> None:
+    """It is made as long as it is when its space has been obtained, and has no header yet."""
+    variables = {"LD_PRELOAD": f"{running.interposing(KILLED, tmp_path)}:{library}"}
+    command = running.python_command("forked_recording.py")
+    done = running.run(command, library, tmp_path / "run", variables=variables)
+    assert done.exit_code == -signal.SIGKILL
+    [unnamed] = (tmp_path / "run").glob("*/*.rec*")
+    assert unnamed.stat().st_size > 0
+    assert unnamed.suffix == ".new"
+    remove_scratch(tmp_path / "run")
+    assert not unnamed.exists()
 
 
 def test_ordinary_processes_leave_nothing(library: Path, tmp_path: Path) -> None:

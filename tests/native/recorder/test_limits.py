@@ -112,9 +112,7 @@ def test_a_quota_that_is_used_up_stops_detail_and_not_the_job(
     mpich: Mpi, library: Path, tmp_path: Path
 ) -> None:
     """Stands in for a file system with quotas: space beyond the first chunk is refused."""
-    source, refusing = tmp_path / "quota.c", tmp_path / "quota.so"
-    source.write_text(QUOTA, encoding="utf-8")
-    subprocess.run([require_tool("cc"), "-shared", "-fPIC", "-o", refusing, source], check=True)
+    refusing = running.interposing(QUOTA, tmp_path)
     command = mpich.python_command(2, running.JOBS / "calls.py", str(CALLS), "0")
     variables = {**mpich.variables, "LD_PRELOAD": f"{refusing}:{library}"}
     job = running.run(command, library, tmp_path / "run", variables=variables).succeeded()
