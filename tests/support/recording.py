@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.support import forked_runs
 from tests.support.environments import REPOSITORY, Environment
 
 _RECORDED_TO = re.compile(r"^perfscope: recording to (.*)/$", re.MULTILINE)
@@ -82,16 +83,15 @@ def record(
     timeout_s: float = JOB_TIMEOUT_S,
 ) -> Recorded:
     """Runs `perfscope run` on a command and waits for its end."""
-    done = subprocess.run(
-        perfscope_command("run", "--output", output, *options, "--", *command),
-        cwd=cwd,
-        env=job_variables(variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    words = perfscope_command("run", "--output", output, *options, "--", *command)
+    done = None
+    if forked_runs.can_run(variables):
+        of_job, of_login = job_variables(variables), job_variables()
+        done = forked_runs.run(
+            words, cwd=cwd, variables=of_job, login=of_login, timeout_s=timeout_s
+        )
+    if done is None:
+        done = run_plain(words, cwd=cwd, variables=variables, timeout_s=timeout_s)
     told = _RECORDED_TO.search(done.stderr)
     directory = cwd / told[1] if told else output
     return Recorded(done.returncode, done.stdout, done.stderr, directory)
