@@ -36,7 +36,7 @@ ROWS_READ = 32
 """Of a table, that a look reads at most."""
 
 INDICES = "int", "uint", "bool"
-"""Kinds of numbers that rows are picked by."""
+"""Kinds of numbers that places on an axis are picked by."""
 
 LONGEST_NAME = 80
 MOST_AXES = 64
@@ -63,9 +63,11 @@ class Operand:
     stride_bytes: int  # between values that lie next to each other on an axis
     contents: int  # different ones that were seen; 0 where they were not looked at
     shares: Mapping[str, float]  # of sampled values: `subnormal`, `padding`, ...
+    least_zero: float = 1.0  # the share of zeros in the look that saw the fewest
     fewest: int = 0  # elements, of all looks
-    inner_stride_bytes: int = 0  # from one value of the last axis to the next; 0 unknown
-    rows_picked: int = 0  # by an array of numbers that the instruction indexes it with
+    picked: int = 0  # places on an axis, by an array of numbers that it is indexed with
+    picked_axis: int = 0
+    picked_apart_bytes: int = 0  # from one value of such a place to the nearest; 0 unknown
     returns: int = 0  # how often earlier contents were back after others
     subnormal_times: float = SUBNORMAL_TIMES  # as long as others such values took this CPU
     is_number: bool = False  # of NumPy, and no array
@@ -185,7 +187,7 @@ def _operands(
         for one in told
         if isinstance(one, Mapping)
     ]
-    return _with_picked(found, str(site.get("picked", ""))[:LONGEST_NAME])
+    return _with_picked(found, site)
 
 
 def frame_of(told: Any) -> Frame | None:
@@ -224,16 +226,24 @@ def _names(told: Any, most: int) -> tuple[str, ...]:
     return tuple(str(name)[:LONGEST_NAME] for name in told[:most])
 
 
-def _with_picked(operands: Sequence[Operand], container: str) -> tuple[Operand, ...]:
-    """Operands, of which the instruction takes rows of one by others that tell their numbers."""
-    rows = [
+def _with_picked(operands: Sequence[Operand], site: Mapping[str, Any]) -> tuple[Operand, ...]:
+    """Operands, of one of which the instruction takes what others tell the numbers of."""
+    container = str(site.get("picked", ""))[:LONGEST_NAME]
+    numbers = [
         round(one.elements * (1.0 - one.share("zero"))) if one.dtype == "bool" else one.elements
         for one in operands
         if one.name != container and len(one.shape) == 1 and one.dtype.startswith(INDICES)
     ]
-    count = max(rows, default=0)
     return tuple(
-        replace(one, rows_picked=count) if one.name == container else one for one in operands
+        replace(
+            one,
+            picked=max(numbers, default=0),
+            picked_axis=_count(site, "picked_axis"),
+            picked_apart_bytes=_count(site, "picked_apart"),
+        )
+        if one.name == container
+        else one
+        for one in operands
     )
 
 
@@ -260,7 +270,7 @@ def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
         contents=_count(told, "contents"),
         shares={str(name): _share(value) for name, value in named.items()},
         fewest=min(map(whole, counts), default=0),
-        inner_stride_bytes=_count(told, "inner_stride"),
+        least_zero=_share(told.get("least_zero", 1.0)),
         returns=_count(told, "contents_back"),
         subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
         is_number=told.get("kind") == "number",

@@ -26,6 +26,27 @@ def test_what_is_indexed_as_a_whole(text: str, expected: str) -> None:
     assert accesses.indexed(code, last) == expected
 
 
+PICKED = [
+    ("x[y]", ("x", 0)),
+    ("x[y, :]", ("x", 0)),
+    ("x[:, y]", ("x", 1)),
+    ("x.a[:, :, y + 1]", ("x.a", 2)),
+    ("x[:, f(y)]", ("x", 1)),
+    ("x[1:, y]", ("", 0)),
+    ("x[::2, y]", ("", 0)),
+    ("x[y, z]", ("", 0)),
+    ("x[:, :]", ("", 0)),
+    ("f(x)[:, y]", ("", 0)),
+    ("x + y", ("", 0)),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PICKED, ids=[one[0] for one in PICKED])
+def test_on_which_axis_items_are_picked(text: str, expected: tuple[str, int]) -> None:
+    code, last = worked_in(text)
+    assert accesses.picked(code, last) == expected
+
+
 WRITTEN = [
     ("x[y] = z", "x"),
     ("x.a[y + 1] = z * 2", "x.a"),

@@ -70,6 +70,14 @@ def picked(columns, numbers):
     return columns[numbers]
 repeat(picked, np.asfortranarray(rng.normal(size=(4000, 20)))[:3000], rng.integers(0, 3000, 90000))
 """
+PICKED_FROM_ROWS = """
+class Counts:
+    def __init__(self, table):
+        self.table = table
+    def take(self, cells):
+        return self.table[:, cells].T
+repeat(Counts(rng.random((500, 4000), np.float32)).take, rng.integers(0, 4000, 9000))
+"""
 MET = """
 class Net:
     def __init__(self):
@@ -219,9 +227,16 @@ def test_layout_and_shape(job: Callable[..., Job]) -> None:
 
 def test_rows_that_are_picked_and_how_far_apart_their_values_are(job: Callable[..., Job]) -> None:
     told = run_and_tell(job, PICKED)
-    assert {one["inner_stride"] for one in seen(told, "picked", "columns")} == {4000 * 8}
     sites = [site for site in told["sites"] if site["place"].startswith("picked\x1f")]
-    assert {site["picked"] for site in sites} == {"columns"}
+    seen = {(site["picked"], site["picked_axis"], site["picked_apart"]) for site in sites}
+    assert seen == {("columns", 0, 4000 * 8)}
+
+
+def test_columns_that_are_picked_from_rows(job: Callable[..., Job]) -> None:
+    told = run_and_tell(job, PICKED_FROM_ROWS)
+    sites = [site for site in told["sites"] if site["place"].startswith("Counts.take\x1f")]
+    seen = {(site["picked"], site["picked_axis"], site["picked_apart"]) for site in sites}
+    assert seen == {("self.table", 1, 4000 * 4)}
 
 
 def test_the_two_arrays_that_an_operator_takes(job: Callable[..., Job]) -> None:
@@ -239,7 +254,7 @@ def test_shares_of_padding_and_all_that_is_told(job: Callable[..., Job]) -> None
     names = {name for site in told["sites"] for one in site["operands"] for name in one}
     assert names == {
         *("name", "looks", "kind", "dtype", "byte_order", "shape", "elements", "layout"),
-        *("stride", "inner_stride", "requires_grad", "contents", "shares"),
+        *("stride", "requires_grad", "contents", "shares", "least_zero"),
         *("contents_once", "contents_back"),
     }
 

@@ -1,4 +1,4 @@
-"""What an instruction picks rows of, only writes into, or combines, read from the bytecode."""
+"""What an instruction picks items of, only writes into, or combines, read from the bytecode."""
 
 from __future__ import annotations
 
@@ -30,6 +30,23 @@ def indexed(code: CodeType, last: int) -> str:
     found = bytecode.made_before(raw, last, 2) or []
     is_of_axes = not found or found[-1][0] == "BUILD_TUPLE"
     return "" if is_of_axes else _variable(code, _made(found, 1))
+
+
+def picked(code: CodeType, last: int) -> tuple[str, int]:
+    """The container that an instruction takes items of by one index, and the axis of that.
+
+    Of an index for each axis all others take all there is, as in `table[:, numbers]`.
+    """
+    raw = code.co_code
+    name = indexed(code, last)
+    is_items = not name and 0 <= last < len(raw) and _names[raw[last]] == "BINARY_SUBSCR"
+    found = (bytecode.made_before(raw, last, 2) or []) if is_items else []
+    if not found or found[-1][0] != "BUILD_TUPLE":
+        return name, 0
+    axes = range(found[-1][1])
+    some = [axis for axis in axes if not _is_all(code, _made(found[:-1], 2 + axis))]
+    name = _variable(code, _made(found, 1))
+    return (name, some[0]) if name and len(some) == 1 else ("", 0)
 
 
 def written(code: CodeType, last: int) -> str:
@@ -147,6 +164,14 @@ def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]
     end = ends[-1] + 1 if ends else 0
     below = [place for place, one in enumerate(found[:end]) if one[2] == level - 1]
     return [one[:2] for one in found[below[-1] + 1 if below else 0 : end]]
+
+
+def _is_all(code: CodeType, instructions: list[tuple[str, int]]) -> bool:
+    """Whether what was made is a slice without bounds."""
+    *made, (name, argument) = instructions or [("", 0)]
+    if name == "BUILD_SLICE":
+        return all(one == "LOAD_CONST" and code.co_consts[at] is None for one, at in made)
+    return name == "LOAD_CONST" and not made and code.co_consts[argument] == slice(None)
 
 
 def _variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import opcode
 
-from . import bytecode, flows, loops, operand_arrays, own_threads, recorder
+from . import bytecode, loops, operand_arrays, own_threads, recorder, stores
 from .kinds import Any, CodeType
 from .secrets.redact import redact_value
 
@@ -181,7 +181,7 @@ def of_code(code: CodeType) -> dict[int, list[_Made]]:
     for place in range(0, len(code.co_code), 2):
         if count >= _MOST_OF_CODE:
             break
-        names = flows.stored(code, place) if bytecode.works(code, place) else []
+        names = stores.stored(code, place) if bytecode.works(code, place) else []
         inner = [(end - begin, begin, end) for begin, end in around if begin <= place <= end]
         _, begin, end = min(inner, default=(0, 0, len(code.co_code)))
         # what outlives a call of the function may go round in a loop of whoever calls it

@@ -12,6 +12,7 @@ import bisect
 import opcode
 
 from . import branches, bytecode, places
+from .stores import SWAPS, stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ MOST = 200
 """Pairs of lines that are kept of a function."""
 
 _WRITERS = 4
-
-_GLOBAL = {"STORE_NAME", "STORE_GLOBAL"}
 
 _VARIABLES = (bytecode.LOCAL, bytecode.GLOBAL)
 _PUTS = frozenset(
@@ -55,12 +54,6 @@ _ENDS = ("RETURN_VALUE", "YIELD_VALUE")
 _NO_VALUE = ("STORE_", "UNPACK_", "FOR_ITER", "MAKE_FUNCTION", "SET_FUNCTION")
 """What a variable is set after that is handed on elsewhere, or is a function that is defined."""
 _TURNS = frozenset(("GET_ITER", "FOR_ITER"))
-_SPLITS = frozenset(("UNPACK_SEQUENCE", "UNPACK_EX"))
-_COPIES = frozenset(("COPY", "DUP_TOP"))
-_PASSED = frozenset((*bytecode.NO_OPERATION, "BEFORE_WITH", "SETUP_WITH"))
-"""What stands between a call and the variable that its result, or what `with` makes of it, has."""
-_SWAPS = {"SWAP": (), "ROT_TWO": (2,), "ROT_THREE": (3, 2)}
-"""Instructions that reorder the stack, and the places that change with the uppermost in turn."""
 _DISPLAYS = frozenset(("BUILD_LIST", "BUILD_MAP", "BUILD_SET"))
 
 
@@ -277,8 +270,8 @@ def _parts(code: CodeType, place: int, count: int) -> list[list[tuple[str, int]]
     made: list[tuple[str, int, int]] = []
     swaps: list[int] = []
     for name, argument, height in bytecode.made_before(code.co_code, place, count) or ():
-        if name in _SWAPS:
-            swaps += _SWAPS[name] or (argument,)
+        if name in SWAPS:
+            swaps += SWAPS[name] or (argument,)
         else:
             made.append((name, argument, height))
     heights = range(1, count + 1) if made else ()
@@ -345,56 +338,3 @@ def _given(code: CodeType, place: int) -> list[str]:
         return [bytecode.name(code, (called.root[1], *called.attributes[:-1]))]
     paths = bytecode.paths(code, _instructions(code, place))  # that of `self.x[i].copy_(y)` first
     return [bytecode.name(code, path) for path in paths[:1]]
-
-
-def stored(code: CodeType, place: int, passed: frozenset[str] = frozenset()) -> list[str]:
-    """The variables that the result of a call is put into at once: all that it is split into.
-
-    `passed` are instructions that may come first.
-    """
-    raw, wanted = code.co_code, 1
-    owner: list[tuple[str, int]] = []
-    found: list[str] = []
-    following = place + 2
-    while following < len(raw):
-        at, following = following, following + 2
-        name, argument = _names[raw[at]], branches.argument(raw, at)
-        if name in _PASSED or name in passed:
-            continue
-        if name == "JUMP_FORWARD":  # to where the branches meet
-            following = branches.target(raw, at) or len(raw)
-            continue
-        if name in _SPLITS:
-            is_plain = name == "UNPACK_SEQUENCE"
-            wanted += argument - 1 if is_plain else (argument & 255) + (argument >> 8)
-            continue
-        if name in _COPIES:
-            wanted += 1
-            continue
-        if name.startswith("LOAD_"):
-            owner.append((name, argument))
-            continue
-        names, owner = _put(code, name, argument, owner)
-        found += names
-        if len(found) >= wanted or not names:
-            break
-    return found
-
-
-def _put(
-    code: CodeType, name: str, argument: int, owner: list[tuple[str, int]]
-) -> tuple[list[str], list[tuple[str, int]]]:
-    """What an instruction puts a value into, and whose attribute the next one may be."""
-    if name == "STORE_ATTR":
-        owners = bytecode.paths(code, owner)[-1:]
-        return [f"{bytecode.name(code, one)}.{code.co_names[argument]}" for one in owners], []
-    if name in _GLOBAL:
-        return [code.co_names[argument]], []
-    if name == "STORE_FAST_LOAD_FAST":
-        return [code.co_varnames[argument >> 4]], [("LOAD_FAST", argument & 15)]
-    numbers = {
-        "STORE_FAST": [("LOAD_FAST", argument)],
-        "STORE_FAST_STORE_FAST": [("LOAD_FAST", argument >> 4), ("LOAD_FAST", argument & 15)],
-        "STORE_DEREF": [("LOAD_DEREF", argument)],
-    }
-    return [bytecode.name(code, path) for path in bytecode.paths(code, numbers.get(name, []))], []

@@ -128,6 +128,12 @@ class Array:
         """Bytes from one value of the last axis to the next."""
         return self.strides[-1] if self.strides else self.item_bytes
 
+    def apart(self, axis: int) -> int:
+        """Bytes between the nearest values of one place on an axis; 0 where there is just one."""
+        sizes = enumerate(zip(self.shape, self.strides))
+        steps = [abs(step) for at, (size, step) in sizes if at != axis and size > 1]
+        return min(steps, default=0)
+
     def is_rows_of_integers(self) -> bool:
         """Whether it may hold sequences that are filled up to one length."""
         is_integer = self.dtype in ("int32", "int64") and self.order == "native"

@@ -32,6 +32,7 @@ class Operand:
         self.elements = [0, 0]
         self.contents = Contents()
         self.sums: dict[str, list[float]] = {}
+        self.least_zero = 1.0
 
     def see(self, array: Array, digest: int, facts: dict[str, float]) -> None:
         """Takes note of a look."""
@@ -40,6 +41,7 @@ class Operand:
         self.elements[1] = max(self.elements[1], count)
         self.looks += 1
         self.array = array
+        self.least_zero = min(self.least_zero, facts.get("zero", 1.0))
         self.contents.see(digest)
         for name, share in facts.items():
             known = self.sums.setdefault(name, [0.0, 0])
@@ -62,10 +64,10 @@ class Operand:
             "elements": self.elements,
             "layout": array.layout,
             "stride": array.stride,
-            "inner_stride": array.inner_stride,
             "requires_grad": array.has_gradient,
             **self.contents.told("contents"),
             "shares": means,
+            "least_zero": round(self.least_zero, 4) if "zero" in means else None,
         }
 
 
@@ -83,7 +85,8 @@ class Site:
         makes = any(name == "MAKE_FUNCTION" for name, _ in instructions)
         # What draws random numbers takes them from where no look sees them.
         self.is_whole = is_told and not makes and not any("rand" in name for name in self.names)
-        self.picked, self.written = accesses.indexed(code, last), accesses.written(code, last)
+        self.picked, self.axis = accesses.picked(code, last)
+        self.written = accesses.written(code, last)
         self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
         self.computed = accesses.computed(code)
         stored = bytecode.stored_local(code, last)
@@ -125,6 +128,12 @@ class Site:
         fed = flow.fed_back(bytecode.without_caches(self.code, self.last))
         return [redact_value(name) for name in fed if name in self.operands]
 
+    def _apart(self) -> int:
+        """Bytes from one value that is picked by one index to the next; 0 where it picks none."""
+        container = self.operands.get(self.picked)
+        array = None if container is None else container.array
+        return 0 if array is None else array.apart(self.axis)
+
     def told(
         self, places: Places, line_visits: dict[_Line, int], updated: list[str]
     ) -> dict[str, Any]:
@@ -152,6 +161,8 @@ class Site:
             "at_meetings": self.at_meetings.told(),
             "fed_back": self._fed_back(),
             "picked": redact_value(self.picked),
+            "picked_axis": self.axis,
+            "picked_apart": self._apart(),
             "adds": self.adds,
             "met": [redact_value(name) for name in self.met],
             "updated": [redact_value(n) for n, _ in operands if n.partition("[")[0] in updated],

@@ -29,14 +29,17 @@ def first_meeting(run: Facts, seen: Meeting) -> Meeting | None:
     """The outermost call that passes both to the function where a variable of it is double.
 
     What a function itself computes is double as a consequence: of what it got, where that is the
-    only thing in double precision beside arrays in single. None where the double operand was not
-    computed there, or no such call was seen.
+    only thing in double precision beside arrays in single. So is what a loop passes again that
+    the function has returned to it. None where the double operand is neither, or no such call was
+    seen.
     """
     way = [seen]
-    while way[-1].double.is_computed and not way[-1].double.is_number:
+    while not way[-1].double.is_number:
+        is_computed = way[-1].double.is_computed
         callers = _callers(run, way[-1].frame.key) - {one.frame for one in way}
-        sites = (one for sites in run.worked_on for one in sites if one.frame in callers)
-        passed = next((one for site in sites if (one := _passed(site)) is not None), None)
+        sites = [one for sites in run.worked_on for one in sites if one.frame in callers]
+        told = (_passed(one) for one in sites if is_computed or one.fed_back)
+        passed = next((one for one in told if one is not None), None)
         if passed is None:
             break
         way.append(passed)
@@ -45,8 +48,9 @@ def first_meeting(run: Facts, seen: Meeting) -> Meeting | None:
 
 def _passed(site: WorkedOn) -> Meeting | None:
     """What a call takes of both precisions; None where it is not plain which makes which wide."""
-    single = [one for one in site.operands if one.dtype == SINGLE and one.elements > 1]
-    double = [one for one in site.operands if one.dtype == DOUBLE and decides(one)]
+    made = [one for one in site.operands if one.name not in site.fed_back]
+    single = [one for one in made if one.dtype == SINGLE and one.elements > 1]
+    double = [one for one in made if one.dtype == DOUBLE and decides(one)]
     if not single or len(double) != 1 or site.is_innermost:
         return None
     return Meeting(site.frame, single[0], double[0])

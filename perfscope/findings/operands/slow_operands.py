@@ -32,7 +32,7 @@ class Cause:
     """Why operands are slow, and what helps."""
 
     part: Callable[[Operand], float]  # of the time that it takes with such an operand, at most
-    title: str  # behind the function; `{0}` is the operand, `{1}` its precision in words
+    title: str  # behind the function; `{0}` is the operand, `{1}` its precision, `{2}` an axis
     why: str
     action: str
     of_torch: str = ""  # instead, where the job computes with PyTorch
@@ -92,7 +92,7 @@ CAUSES = (
         "compute all its columns at once.",
     ),
     Cause(
-        slow_operands.picked_across,
+        slow_operands.rows_across,
         "picks rows across the memory layout of `{0}`",
         "The values of a row lie a cache line or more apart: each value that is picked fetches a "
         "whole line, where a contiguous row needs one line for several values",
@@ -101,6 +101,17 @@ CAUSES = (
         "Store `{0}` row by row once, before the loop: `{0} = {0}.contiguous()` of a tensor, "
         "`np.ascontiguousarray({0})` of an array. What `DataFrame.to_numpy()` returns may lie "
         "column by column, as a transposed array or tensor does.",
+    ),
+    Cause(
+        slow_operands.columns_across,
+        "picks along axis {2} of `{0}`, across its memory layout",
+        "What has one number on that axis lies a cache line or more apart: each value that is "
+        "picked fetches a whole line, where values in one piece need one line for several",
+        "Store `{0}` with that axis first, once before the loop "
+        "(`np.ascontiguousarray(np.moveaxis({0}, {2}, 0))`, of a table `{0}.T`), and pick rows.",
+        "Store `{0}` with that axis first, once before the loop (`{0}.movedim({2}, 0)"
+        ".contiguous()` of a tensor, `np.ascontiguousarray(np.moveaxis({0}, {2}, 0))` of an "
+        "array), and pick rows.",
     ),
 )
 
@@ -132,7 +143,7 @@ def judge(run: Facts) -> Outcome:
     change = cause.of_torch if cause.of_torch and is_of_torch(results) else cause.action
     return Finding(
         status=status,
-        title=f"{wording.place(places[0])} {_told(cause, operand)}",
+        title=f"{wording.place(places[0])} {_filled(cause.title, operand)}",
         summary=(
             f"{cause.why}. `{operand.name}` is {shape_of(operand)}. With other operands these "
             f"lines would save {wording.saving(results, gain.seconds, is_bound=True)}: on "
@@ -143,7 +154,7 @@ def judge(run: Facts) -> Outcome:
         ranks=ranks_of(lines),
         where=(*places, *made_in),
         evidence=(*_evidence(lines[0], operand), *seen_on(lines)),
-        actions=(change.format(operand.name), *map(_there, made_in)),
+        actions=(_filled(change, operand), *map(_there, made_in)),
         overlaps=("repeated_work", "growing_steps"),
     )
 
@@ -184,8 +195,9 @@ PRECISIONS = {"float16": "half precision (float16)", "float128": "extended preci
 """Those of `of_odd_precision`, in words."""
 
 
-def _told(cause: Cause, operand: Operand) -> str:
-    return cause.title.format(operand.name, PRECISIONS.get(operand.dtype, operand.dtype))
+def _filled(text: str, operand: Operand) -> str:
+    precision = PRECISIONS.get(operand.dtype, operand.dtype)
+    return text.format(operand.name, precision, operand.picked_axis)
 
 
 def _slowest(lines: Sequence[HotLine]) -> int:
@@ -207,11 +219,11 @@ def _evidence(line: HotLine, operand: Operand) -> tuple[Evidence, ...]:
             rows.append(Evidence("Such values take this CPU, as timed while it ran", times))
     if slow_operands.of_zeros(operand):
         rows.append(Evidence("Zero of its sampled values", format_share(operand.share("zero"))))
-    if operand.rows_picked:
-        rows.append(Evidence("Rows that are picked", operand.rows_picked))
-        rows.append(
-            Evidence("From one value of a row to the next", operand.inner_stride_bytes, "bytes")
-        )
+    if operand.picked:
+        what, one = ("Places", "place") if operand.picked_axis else ("Rows", "row")
+        apart = f"From one value of a {one} to the next"
+        rows.append(Evidence(f"{what} that are picked", operand.picked))
+        rows.append(Evidence(apart, operand.picked_apart_bytes, "bytes"))
     elif operand.layout == "strided":
         rows.append(Evidence("From one value to the next", operand.stride_bytes, "bytes"))
     return tuple(rows)

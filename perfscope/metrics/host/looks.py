@@ -15,6 +15,22 @@ _Kind = tuple[str, bool, str]
 """Type, order of bytes and layout."""
 
 
+class _Name:
+    """What a name in a function was seen to be, on any rank and at any line."""
+
+    def __init__(self) -> None:
+        self.kinds = Counter[_Kind]()
+        self.least_zero = 1.0
+
+    def see(self, one: Operand) -> None:
+        """Takes note of what one instruction saw."""
+        self.kinds[_kind(one)] += one.looks
+        self.least_zero = min(self.least_zero, one.least_zero)
+
+
+_Known = Mapping[tuple[Function, str], _Name]
+
+
 def looks_of(own: Mapping[int, Sequence[WorkedOn]]) -> tuple[tuple[WorkedOn, ...], ...]:
     """What each rank's lines were seen to work on, in the order of the ranks.
 
@@ -23,8 +39,8 @@ def looks_of(own: Mapping[int, Sequence[WorkedOn]]) -> tuple[tuple[WorkedOn, ...
 
     `own` is what each rank itself saw, by its number.
     """
-    kinds = _kinds(own.values())
-    lines: defaultdict[Frame, _Line] = defaultdict(lambda: _Line(kinds))
+    known = _known(own.values())
+    lines: defaultdict[Frame, _Line] = defaultdict(lambda: _Line(known))
     for number, sites in own.items():
         for site in sites:
             lines[site.frame].seen[number].append(site)
@@ -34,16 +50,16 @@ def looks_of(own: Mapping[int, Sequence[WorkedOn]]) -> tuple[tuple[WorkedOn, ...
 class _Line:
     """A line of which several ranks tell: what they tell together is one object for all of them."""
 
-    def __init__(self, kinds: Mapping[tuple[Function, str], Counter[_Kind]]) -> None:
+    def __init__(self, known: _Known) -> None:
         self.seen: defaultdict[int, list[WorkedOn]] = defaultdict(list)
-        self._kinds = kinds
+        self._known = known
 
     def of(self, number: int) -> Iterable[WorkedOn]:
         """What a rank works on there."""
         mine = self.seen.get(number, [])
         is_alone = len(self.seen) == 1 and bool(mine)
         if is_alone or any(site.looks >= FEWEST_LOOKS for site in mine):
-            return [_alike(site, self._kinds) for site in mine]
+            return [_alike(site, self._known) for site in mine]
         named = {_names(site) for site in mine}
         return [
             site for looked, site in self._together if number in looked or _names(site) not in named
@@ -56,7 +72,7 @@ class _Line:
         for rank, sites in self.seen.items():
             for site in sites:
                 together[_names(site), tuple(map(_kind, site.operands))].append((rank, site))
-        joined = [_alike(_joined(sites), self._kinds) for sites in together.values()]
+        joined = [_alike(_joined(sites), self._known) for sites in together.values()]
         return [(frozenset(site.seen_on), site) for site in joined]
 
 
@@ -122,23 +138,22 @@ def _operand(told: Sequence[Operand], most: Operand) -> Operand:
     )
 
 
-def _kinds(
-    seen: Iterable[Sequence[WorkedOn]],
-) -> Mapping[tuple[Function, str], Counter[_Kind]]:
-    """How often names were seen to be of which kind anywhere in their functions."""
-    kinds: defaultdict[tuple[Function, str], Counter[_Kind]] = defaultdict(Counter)
+def _known(seen: Iterable[Sequence[WorkedOn]]) -> _Known:
+    """What names were seen to be anywhere in their functions."""
+    found: defaultdict[tuple[Function, str], _Name] = defaultdict(_Name)
     for own in seen:
         for site in own:
             for one in site.operands:
-                kinds[site.frame.key, one.name][_kind(one)] += one.looks
-    return kinds
+                found[site.frame.key, one.name].see(one)
+    return found
 
 
-def _alike(site: WorkedOn, kinds: Mapping[tuple[Function, str], Counter[_Kind]]) -> WorkedOn:
-    """The same with how often its names were seen to be of their kind in its function."""
+def _alike(site: WorkedOn, known: _Known) -> WorkedOn:
+    """The same with what is known of its names in its function: looks at that kind, zeros."""
     operands = []
     for one in site.operands:
-        seen = kinds[site.frame.key, one.name]
-        count = seen[_kind(one)]
-        operands.append(replace(one, alike=count if count > MAIN * seen.total() else one.looks))
+        name = known[site.frame.key, one.name]
+        count = name.kinds[_kind(one)]
+        alike = count if count > MAIN * name.kinds.total() else one.looks
+        operands.append(replace(one, alike=alike, least_zero=name.least_zero))
     return replace(site, operands=tuple(operands))

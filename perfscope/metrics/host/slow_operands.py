@@ -40,18 +40,29 @@ def across(operand: Operand) -> float:
     return max(0.0, 1.0 - operand.value_bytes / CACHE_LINE_BYTES)
 
 
-def picked_across(operand: Operand) -> float:
-    """What rows take that are picked from an array whose values of a row lie far apart.
+def rows_across(operand: Operand) -> float:
+    """What rows take that are picked from an array whose values of a row lie far apart."""
+    return 0.0 if operand.picked_axis else _picked_across(operand)
 
-    Each value costs a cache line of its own; of a row in one piece, a line holds several.
+
+def columns_across(operand: Operand) -> float:
+    """What is picked along another axis than the first, as columns of a table are."""
+    return _picked_across(operand) if operand.picked_axis else 0.0
+
+
+def _picked_across(operand: Operand) -> float:
+    """What values take that are picked where those of one place on an axis lie far apart.
+
+    Each value costs a cache line of its own; of a place in one piece, a line holds several.
     """
-    values = math.prod(operand.shape[1:])
-    apart = operand.rows_picked * values
-    is_apart = operand.inner_stride_bytes >= CACHE_LINE_BYTES
+    size = operand.shape[operand.picked_axis] if operand.picked_axis < len(operand.shape) else 0
+    values = math.prod(operand.shape) // size if size else 0
+    apart = operand.picked * values
+    is_apart = operand.picked_apart_bytes >= CACHE_LINE_BYTES
     if not is_apart or values < 2 or apart * CACHE_LINE_BYTES <= NEAR_CACHE_BYTES:
         return 0.0
-    lines = max(1.0, values * operand.value_bytes / CACHE_LINE_BYTES)
-    return max(0.0, 1.0 - lines / values)
+    in_one_piece = max(1.0, values * operand.value_bytes / CACHE_LINE_BYTES)
+    return max(0.0, 1.0 - in_one_piece / values)
 
 
 def of_zeros(operand: Operand) -> float:
@@ -59,16 +70,17 @@ def of_zeros(operand: Operand) -> float:
 
     Those take a sparse product longer, each by itself. Only a table has a sparse form that goes
     into one: pictures that are mostly empty are convolved as they are, and sums are of all values.
-    What an operator computes anew each time is dense: making that sparse each time takes about as
-    long as the product.
+    What an operator computes anew each time, or may, is dense: making that sparse each time takes
+    about as long as the product. Which of its values are zero may change: what counts is the look
+    that saw the fewest zeros, as a field that a wave runs into is filled by and by.
     """
     is_table = len([size for size in operand.shape if size > 1]) == len(operand.shape) == 2
     is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
-    is_anew = operand.is_computed and operand.contents > 1
+    is_anew = operand.is_computed and operand.contents != 1
     is_taken = operand.dtype.startswith("float") and not operand.is_term and not is_anew
     if not is_table or not is_large or not is_taken or operand.looks < FEWEST_LOOKS:
         return 0.0
-    return max(0.0, 1.0 - SPARSE_TIMES * (1.0 - operand.share("zero")))
+    return max(0.0, 1.0 - SPARSE_TIMES * (1.0 - min(operand.least_zero, operand.share("zero"))))
 
 
 def turned(operand: Operand) -> float:
@@ -86,7 +98,16 @@ def of_objects(operand: Operand) -> float:
     return float(operand.dtype == "object")
 
 
-PARTS = (subnormal, turned, of_odd_precision, of_objects, of_zeros, across, picked_across)
+PARTS = (
+    subnormal,
+    turned,
+    of_odd_precision,
+    of_objects,
+    of_zeros,
+    across,
+    rows_across,
+    columns_across,
+)
 
 
 def part_of(line: HotLine, cause: Callable[[Operand], float]) -> float:

@@ -79,6 +79,15 @@ def test_a_name_is_of_the_same_kind_in_other_lines_of_its_function() -> None:
     assert faults(seen(1, ACROSS), seen(7, in_rows, place=place), others=[]) == {}
 
 
+def test_a_name_that_holds_few_zeros_anywhere_is_no_table_of_zeros() -> None:
+    """On the other rank, at another line of the function: the ranks run the same program."""
+    table = told(name="links", shares={"zero": 0.998})
+    filled = {**table, "shares": {"zero": 0.4}, "least_zero": 0.4}
+    elsewhere = seen(1, filled, place=f"whiten\x1f{FILE}\x1f21")
+    assert set(faults(seen(8, table))) == {"slow_operands"}
+    assert faults(seen(8, table), others=[elsewhere]) == {}
+
+
 def test_the_caller_that_makes_the_view_is_named() -> None:
     """The nearest one whose own arrays lie in rows: what is between passes on what it gets."""
     between, maker = ["\x1f".join(map(str, one)) for one in (OTHER, MAIN)]

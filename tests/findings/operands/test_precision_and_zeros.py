@@ -39,7 +39,7 @@ def test_sums_of_mostly_zeros_have_no_sparse_form_to_be_made_of() -> None:
     assert "slow_operands" not in faults({**site(table, contents=10), "adds": True})
 
 
-@pytest.mark.parametrize(("contents", "is_told"), [(10, False), (1, True)])
+@pytest.mark.parametrize(("contents", "is_told"), [(10, False), (0, False), (1, True)])
 def test_what_is_computed_anew_each_time_would_have_to_be_made_sparse_each_time(
     contents: int, *, is_told: bool
 ) -> None:
@@ -125,6 +125,27 @@ def test_work_that_is_double_by_what_was_passed_is_told_by_that() -> None:
     assert [one.line for one in finding.where] == [9, 20]
     assert "convert `scale` where it is made" in finding.actions[0]
     assert finding.gain_s == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
+
+
+def test_what_a_loop_passes_again_is_double_by_what_it_passes_beside_that() -> None:
+    """`before` is what the function has returned: what made that double is `factor`."""
+    hot = pair("float64", "float32")
+    both = [operand(name=name, dtype="float64") for name in ("before", "factor")]
+    passed = call(*both, operand(name="damp", dtype="float32"))
+    (finding,) = faults({**passed, "fed_back": ["before"]}, hot).values()
+    assert finding.title == (
+        "whiten() (train.py:20) computes in double precision, because float64 `factor`, passed in "
+        "main() (train.py:9), promotes float32 `damp`"
+    )
+    assert "make `factor` single where it comes from" in finding.actions[0]
+    (finding,) = faults(passed, hot).values()
+    assert "because float64 `x` promotes" in finding.title
+
+
+def test_what_has_few_zeros_at_times_is_no_table_of_zeros() -> None:
+    """As a field that a wave runs into."""
+    filled = {"shares": {"zero": 0.998}, "least_zero": 0.9}
+    assert faults(site(operand(name="field", contents=10, **filled), contents=10)) == {}
 
 
 @pytest.mark.parametrize(
