@@ -28,6 +28,17 @@ def seen_in(behind: Sequence[Frame]) -> str:
     return name if _is_public(name) else called(behind)
 
 
+def innermost(behind: Sequence[Frame]) -> str:
+    """The innermost public function of a library's Python code that a line leads to; "" for none.
+
+    `behind` is what the line calls, the innermost last. It tells what takes the time where the name
+    that the program calls does not: `numpy.svd` of a matrix norm.
+    """
+    own = [one for one in behind if one.file not in (BUILT_IN, SYSTEM_CALL)]
+    public = (one for one in reversed(own) if INNER not in one.function)
+    return next((_name(one) for one in public if _is_public(one.function)), "")
+
+
 def _is_public(name: str) -> bool:
     """Whether no part of a name is for its library alone; those in double underscores are not."""
     return not any(one.startswith("_") and not one.endswith("__") for one in name.split("."))

@@ -52,7 +52,9 @@ def seen(run: Facts, finding: Finding) -> Seen | None:
     ranks = [one for one in run.results.trace.ranks if one.number in finding.ranks]
     counts = [run.line_samples.counts(rank, {frame}) for rank in ranks]
     inside, whole = (sum(one) for one in zip(*counts, strict=True)) if counts else (0, 0)
-    return Seen(inside, whole) if inside else None
+    if not inside:
+        return None
+    return Seen(inside, whole, *run.line_samples.mostly_in(ranks, frame))
 
 
 def _directory(path: Path, finding: Finding, trace: Trace) -> Path | None:

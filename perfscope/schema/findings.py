@@ -40,10 +40,12 @@ class Waited:
 
 @dataclass(frozen=True)
 class Seen:
-    """In how many samples of stacks something was seen."""
+    """In how many samples of stacks a line was seen, and in which function of a library mostly."""
 
     samples: int
     of: int
+    calls: str | None = None  # the innermost public one that most of the samples are in
+    calls_samples: int = 0  # of the line's
 
 
 @dataclass(frozen=True)

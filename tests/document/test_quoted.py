@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.document.quoted import LONGEST_FILE, LONGEST_LINE, seen, source_line
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
@@ -163,3 +164,23 @@ def test_samples_in_the_line_are_counted_on_the_ranks_of_the_finding() -> None:
     assert seen(run, replace(there, ranks=(0, 1))) == Seen(7, 20)
     assert seen(run, found_at(Path("/home/me/train.py"), "main", 7)) is None
     assert seen(run, replace(there, where=())) is None
+
+
+NORM = "/site-packages/numpy/linalg/_linalg.py"
+
+
+@pytest.mark.parametrize(("times", "told"), [(6, ("numpy.svd", 6)), (5, (None, 0))])
+def test_the_function_of_a_library_that_most_samples_of_the_line_are_in(
+    times: int, told: tuple[str | None, int]
+) -> None:
+    """Of the public ones the innermost; not its C code, whose name fewer people know."""
+    builder = TraceBuilder(2, end_s=4.0)
+    line = ("main", "/home/me/train.py", 20)
+    inner = (("norm", NORM, 9), ("_multi_svd_norm", NORM, 7), ("svd", NORM, 5), ("?", BUILT_IN, 0))
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(3.0)
+        for sample in range(10):
+            rank.stack(1.1 + 0.1 * sample, (line, *inner) if sample < times else (line,))
+    found = analyze_trace(builder.build())
+    there = found_at(Path(line[1]), "main", line[2])
+    assert seen(Facts(found.results, found.replay), there) == Seen(10, 10, *told)

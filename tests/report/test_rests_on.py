@@ -46,3 +46,20 @@ def test_the_source_of_the_line_stands_below_its_place() -> None:
     page = shown(document, "overview")
     assert "loss = model(&lt;x&gt; &amp; y)" in page
     assert "Line 99 loss = model(" in words(document)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("change = np.linalg.norm(new)", "Line 99 (94.9 % of its samples in numpy.svd) change ="),
+        ("u, s, v = np.linalg.svd(new)", "Line 99 u, s, v ="),
+    ],
+)
+def test_what_takes_the_time_of_the_line_is_told_where_its_source_does_not(
+    source: str, told: str
+) -> None:
+    document = two_ranks_evaluation()
+    where = [{"file": "/home/me/train.py", "line": 99, "function": "evaluate"}]
+    seen = {"samples": 39, "of": 400, "calls": "numpy.svd", "calls_samples": 37}
+    leading(document, gain_s=2.0, where=where, source_line=source, seen=seen)
+    assert told in words(document)

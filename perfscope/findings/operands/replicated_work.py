@@ -55,7 +55,7 @@ def judge(run: Facts) -> Outcome:
         ),
         where=(*([data] if data else []), *(one.place for one in found)),
         evidence=_evidence(found),
-        actions=_actions(found, data, trains=trains),
+        actions=_actions(run, found, data, trains=trains),
         overlaps=("repeated_work",),
     )
 
@@ -147,7 +147,9 @@ def _evidence(found: Sequence[Replicated]) -> tuple[Evidence, ...]:
     return tuple(dict.fromkeys(rows))
 
 
-def _actions(found: Sequence[Replicated], data: Frame | None, *, trains: bool) -> tuple[str, ...]:
+def _actions(
+    run: Facts, found: Sequence[Replicated], data: Frame | None, *, trains: bool
+) -> tuple[str, ...]:
     at = wording.place(found[0].place)
     if trains:
         return (_own_part(data, f" that {at} works on"),)
@@ -158,7 +160,20 @@ def _actions(found: Sequence[Replicated], data: Frame | None, *, trains: bool) -
         "the work and not after it; where all ranks need all results, put them together with one "
         "Allgather."
     )
-    return divide, f"If ranks are meant to work on different data: {inside(_own_part(None, ''))}"
+    other = f"If ranks are meant to work on different data: {inside(_own_part(None, ''))}"
+    return (divide, *_if_whole(run, found[0].place), other)
+
+
+def _if_whole(run: Facts, frame: Frame) -> tuple[str, ...]:
+    """What else helps where a line's time is in a library, which may need all of an array."""
+    name, _ = run.line_samples.mostly_in(run.results.trace.ranks, frame)
+    if name is None:
+        return ()
+    told = (
+        f"Line {frame.line} spends its time in {name}. If that needs all of the data at once, do "
+        "it less often, or replace it by something cheaper that serves as well."
+    )
+    return (told,)
 
 
 def _own_part(data: Frame | None, which: str) -> str:

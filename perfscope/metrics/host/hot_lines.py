@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from perfscope.arrays import Bools
+from perfscope.attribution.library_calls import innermost
 from perfscope.attribution.stack_rules import NATIVE_FILES
 from perfscope.judging import FEWEST_SAMPLES, MAIN, MOST_LOST
 from perfscope.metrics.host.interpreter_lock import RESTING
@@ -85,6 +86,19 @@ class LineSamples:
             return 0.0, None
         ((kind, count),) = seen.items()
         return count / whole, kind
+
+    def mostly_in(self, ranks: Iterable[Rank], frame: Frame) -> tuple[str | None, int]:
+        """The innermost public function of a library that most samples of a line are in.
+
+        With the number of these, of all `ranks` together; None and 0 where there is no such one.
+        """
+        seen, whole = Counter[str](), 0
+        for rank in ranks:
+            for behind, count in self._called(rank, frame):
+                seen[innermost(behind)] += count
+                whole += count
+        name, most = max(seen.items(), key=lambda one: one[1], default=("", 0))
+        return (name, most) if name and most > MAIN * whole else (None, 0)
 
     def _called(self, rank: Rank, frame: Frame) -> Iterator[tuple[list[Frame], int]]:
         """What a line calls in each stack that shows it, outermost first, and its samples."""

@@ -32,6 +32,7 @@ from perfscope.savings import Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
+from perfscope.units import format_share
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -171,9 +172,17 @@ def where_text(result: Analysis, row: Outcome) -> str:
 
 
 def quoted(row: Outcome) -> tuple[str, str]:
-    """What the line that a finding names is called, and its text; "" where that is not known."""
-    text = row.source_line if isinstance(row, FindingRow) else ""
-    return (f"Line {row.where[0].line}", text) if text and row.where else ("", "")
+    """What the line that a finding names is called, and its text; "" where that is not known.
+
+    What takes most of its time is told beside it where the text does not name that.
+    """
+    if not isinstance(row, FindingRow) or not row.source_line or not row.where:
+        return "", ""
+    line, seen = f"Line {row.where[0].line}", row.seen
+    if seen is None or not seen.calls or seen.calls.rpartition(".")[2] in row.source_line:
+        return line, row.source_line
+    share = format_share(seen.calls_samples / seen.samples)
+    return f"{line} ({share} of its samples in {shortened(seen.calls, 60)})", row.source_line
 
 
 def verdict_word(result: Analysis) -> StatusWord:
