@@ -72,6 +72,17 @@ class RefusedEditError(Exception):
 
 
 @dataclass(frozen=True)
+class Early:
+    """What edits save in the first steps of a run, from which the later ones differ most."""
+
+    steps: int  # how many first ones; what is before them counts with the first one
+    of: int  # steps of the run
+    gain_s: float  # saved in the first ones
+    rest_s: float  # saved in all others
+    rest_length_s: float  # how long these were
+
+
+@dataclass(frozen=True)
 class Prediction:
     """Seconds that edits save over the focus of analysis, with a 95 % interval.
 
@@ -82,6 +93,8 @@ class Prediction:
 
     `once_s` are those of the seconds that lie before the first and behind the last step by which a
     thinned run is known: they come once, and all else as often as kept steps stand for others.
+
+    `early` is None where steps are not known, or save no more at the beginning than later.
     """
 
     gain_s: float
@@ -90,6 +103,7 @@ class Prediction:
     reach: float
     assumptions: tuple[str, ...]
     once_s: float = 0.0
+    early: Early | None = None
 
 
 @dataclass(frozen=True)

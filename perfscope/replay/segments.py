@@ -31,6 +31,7 @@ from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.causes import explained
 from perfscope.replay.charges import Charges, Kinds
 from perfscope.replay.coupled import EditedQueue, coupled_lengths, is_small_enough
+from perfscope.replay.early import early
 from perfscope.replay.edits import (
     Levelable,
     apply_edits,
@@ -174,13 +175,14 @@ class SegmentReplay:
             done.run = self._edited(after, done.work)
         before, edited = done.run, self._edited(everything, done.work, edits, done.levelable)
         shared = _shared(before.first, edited.first)
-        lengths = edited.by(shared)
-        gains = before.by(shared) - lengths
+        lengths, lasted = edited.by(shared), before.by(shared)
+        gains = lasted - lengths
         gain_s = NS * float(gains.sum())
         steps = self._program.segment_step
+        steps = steps if steps is None or len(shared) == len(steps) else steps[shared]
         interval = gain_interval(
             gains,
-            steps if steps is None or len(shared) == len(steps) else steps[shared],
+            steps,
             scheduled=all(edit.account in SCHEDULED for edit in edits),
         )
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
@@ -199,6 +201,7 @@ class SegmentReplay:
             reach=float(lengths[np.flatnonzero(gains > 0)].sum() / max(1.0, lengths.sum())),
             assumptions=assumptions,
             once_s=NS * float(gains[self._comes_once[shared]].sum()),
+            early=None if steps is None else early(gains, lasted, steps),
         )
 
     @cached_property

@@ -15,6 +15,7 @@ from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.outside_load import of_any_run, without_outside_load
+from perfscope.findings.losses.beginning import told_of_beginning
 from perfscope.findings.losses.forked import told_by_forks
 from perfscope.findings.losses.gathered import with_gathering
 from perfscope.findings.losses.groups import lost_to_waiting
@@ -65,7 +66,8 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
         found = list(told_by_cpus(run, with_slow_values(run, with_remedy(found))))
         found = list(told_by_needless(told_by_their_work(with_growth(found), *_kinds(chosen))))
         waiting = {*_kinds(chosen)[0], *map(lost_to_waiting, LossPattern)}
-        found = list(without_outside_load(run.on_free_cpus, told_by_settings(found), waiting))
+        found = list(told_of_beginning(run, told_by_settings(found)))
+        found = list(without_outside_load(run.on_free_cpus, found, waiting))
         found = list(bounded(told_once(run, found)))
     told = [of_whole_run(one, run.results, run.replay) for one in found]
     if any(one.gain is not None or one.first is not None for one in found):

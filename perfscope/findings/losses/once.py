@@ -11,9 +11,8 @@ from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups, lost_to
 from perfscope.findings.losses.late_work import others_do_without
-from perfscope.findings.losses.told import told_only
+from perfscope.findings.losses.told import is_left, told_only
 from perfscope.findings.losses.unclaimed import unclaimed
-from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
@@ -75,7 +74,7 @@ def _with_cause(run: Facts, finding: Finding, causes: Sequence[tuple[Group, str]
     for cause, name in causes:
         if not _rules_out(cause.entries[0]) and not _is_leveled_for_less(run, finding, cause):
             continue
-        if _is_left(finding, _without(cause), run.savings):
+        if is_left(finding, _without(cause), run.savings):
             continue
         return told_only(finding, cause.id, name)
     return finding
@@ -95,15 +94,6 @@ def _is_leveled_for_less(run: Facts, finding: Finding, cause: Group) -> bool:
 def _without(cause: Group) -> tuple[Edit, ...]:
     """All that is about a cause taken away, of which its remedy may leave a part."""
     return tuple(replace(one, factor=0.0) for one in cause.saving.edits)
-
-
-def _is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
-    """Whether most of what a finding is worth may be still there after a change."""
-    left = savings.replayed(finding.edits, after=after)
-    if not isinstance(left, Saving):
-        return True
-    _, most_s = left.interval_s or (0.0, left.seconds)
-    return most_s > MAIN * (finding.gain_s or 0.0)
 
 
 def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -182,7 +172,7 @@ def _is_crowded(finding: Finding, cause: Finding, run: Facts) -> bool:
     if finding.id not in UNEVEN or not finding.status.is_fault or finding.ranks != cause.ranks:
         return False
     if run.replay.available and finding.edits:
-        return not _is_left(finding, cause.edits, run.savings)
+        return not is_left(finding, cause.edits, run.savings)
     return (finding.gain_s or 0.0) <= (cause.gain_s or 0.0)
 
 
@@ -226,7 +216,7 @@ def _claims_after(finding: Finding) -> tuple[bool, float]:
 
 
 def _is_same(one: Finding, other: Finding, savings: Savings) -> bool:
-    return not _is_left(one, other.edits, savings) and not _is_left(other, one.edits, savings)
+    return not is_left(one, other.edits, savings) and not is_left(other, one.edits, savings)
 
 
 def _whole(part: Finding, findings: Sequence[Finding], savings: Savings) -> Finding | None:
@@ -238,7 +228,7 @@ def _whole(part: Finding, findings: Sequence[Finding], savings: Savings) -> Find
     at_line = (one for one in findings if is_left_out and one.where[:1] == part.where[:1])
     more = [one for one in at_line if (one.gain_s or 0.0) > (part.gain_s or 0.0)]
     more.sort(key=lambda one: -(one.gain_s or 0.0))
-    return next((one for one in more if not _is_left(part, one.edits, savings)), None)
+    return next((one for one in more if not is_left(part, one.edits, savings)), None)
 
 
 def _split(finding: Finding, before: Sequence[Finding], savings: Savings) -> Finding:

@@ -1,8 +1,13 @@
 """A finding that another one speaks for."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.findings.core.finding import Finding
+from perfscope.judging import MAIN
+from perfscope.losses.entry import Saving
+from perfscope.losses.savings import Savings
+from perfscope.replay.model import Edit
 from perfscope.schema.enums import Status
 
 
@@ -17,3 +22,12 @@ def told_only(finding: Finding, identity: str, title: str) -> Finding:
         summary=f"{finding.summary} {said}",
         overlaps=(*finding.overlaps, identity),
     )
+
+
+def is_left(finding: Finding, after: Sequence[Edit], savings: Savings) -> bool:
+    """Whether most of what a finding is worth may be still there after a change."""
+    left = savings.replayed(finding.edits, after=after)
+    if not isinstance(left, Saving):
+        return True
+    _, most_s = left.interval_s or (0.0, left.seconds)
+    return most_s > MAIN * (finding.gain_s or 0.0)
