@@ -9,7 +9,7 @@ from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.findings.facts.transform_lengths import transformed, unknown_lengths
-from perfscope.findings.losses.unclaimed import AT_START
+from perfscope.findings.losses.claims import AT_START
 from perfscope.judging import MAIN
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.host.activities import ActivityRow

@@ -184,3 +184,17 @@ def test_the_function_of_a_library_that_most_samples_of_the_line_are_in(
     found = analyze_trace(builder.build())
     there = found_at(Path(line[1]), "main", line[2])
     assert seen(Facts(found.results, found.replay), there) == Seen(10, 10, *told)
+
+
+def test_a_line_that_calls_functions_of_the_program_spends_its_time_there() -> None:
+    builder = TraceBuilder(1, end_s=4.0)
+    line, own = ("main", "/home/me/train.py", 20), ("converged", "/home/me/train.py", 7)
+    rank = builder.rank(0).init(1.0).finalize(3.0)
+    for sample in range(10):
+        rank.stack(1.1 + 0.1 * sample, (line, own, ("svd", NORM, 5)))
+    found = analyze_trace(builder.build())
+    run, there = Facts(found.results, found.replay), Path(line[1])
+    at = replace(found_at(there, "main", 20), ranks=(0,))
+    assert seen(run, at) == Seen(10, 10)
+    at = replace(found_at(there, "converged", 7), ranks=(0,))
+    assert seen(run, at) == Seen(10, 10, "numpy.svd", 10)

@@ -30,6 +30,30 @@ _ACTIONS = {
     ),
 }
 
+_CHEAPER = {
+    InputPart.READ: "keep the data in memory, or read it in few large chunks.",
+    InputPart.DECODE: "store the data decoded and scaled once.",
+    InputPart.COPY: "take whole batches out of one array instead of single samples.",
+    InputPart.OTHER: (
+        "it is code of the program's own that runs for each batch anew. Do it once before the "
+        "training and keep the result, or for a whole batch with operations on arrays."
+    ),
+}
+"""What makes the main part of the work on batches cheaper."""
+
+
+def cheaper(results: Results, rank: int) -> str:
+    """What makes batches cheaper where the training thread makes them itself."""
+    main = main_part(results, rank)
+    how = "store the data decoded and scaled, and read in large chunks."
+    return f"Make batches cheaper to load: {how if main is None else _CHEAPER.get(main, how)}"
+
+
+def getting_place(results: Results, rank: int) -> Frame | None:
+    """Where the training thread of a rank is most while it gets a batch that it makes itself."""
+    parts = _of(results, rank)
+    return parts.own if parts is not None and not parts.producing else None
+
 
 def work_evidence(results: Results, rank: int) -> list[Evidence]:
     """What was seen of it on a rank, a row each for the training thread and for its producers."""

@@ -3,16 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.findings.core.wording import place, there
+from perfscope.findings.core.wording import place
 from perfscope.findings.facts.worker_turns import made_at
 from perfscope.metrics.host.cpu_takers import busy_for_anyone
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
 from perfscope.units import counted
-
-CHEAPER = (
-    "Make batches cheaper to load: store the data decoded and scaled, and read in large chunks."
-)
 
 
 def idle_cpus(results: Results, position: int) -> tuple[str, int | None]:
@@ -37,11 +33,11 @@ def room_on(host: str, idle: int | None) -> str:
     return f" ({counted(idle, 'CPU')} of host {host} idle)"
 
 
-def crowded(host: str, workers: int, at: str) -> str:
-    """That more workers would bring nothing, and what does at the place of the work on batches."""
+def crowded(host: str, workers: int, change: str) -> str:
+    """That more workers would bring nothing, and what does."""
     more = f"more than {counted(workers, 'worker')}" if workers else "workers"
     return (
-        f"{there(at, CHEAPER)} All CPUs of host {host} were busy in this run: {more} of the "
+        f"{change} All CPUs of host {host} were busy in this run: {more} of the "
         "DataLoader would only share them."
     )
 

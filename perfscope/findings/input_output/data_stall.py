@@ -19,6 +19,8 @@ from perfscope.findings.facts import repeated_reads
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import (
+    cheaper,
+    getting_place,
     made_once,
     main_part,
     producers_place,
@@ -29,7 +31,6 @@ from perfscope.findings.facts.input_work import (
 )
 from perfscope.findings.facts.lock_holder import action, among_producers, evidence, frames, typed
 from perfscope.findings.facts.more_producers import (
-    CHEAPER,
     crowded,
     idle_cpus,
     loader_actions,
@@ -45,7 +46,6 @@ from perfscope.findings.facts.worker_turns import (
     worker_turns,
 )
 from perfscope.findings.facts.worker_words import is_idle, use_action, use_evidence, use_of
-from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.host.input_parts import InputPart
 from perfscope.metrics.host.lock_holders import LockHolder
 from perfscope.metrics.results import Results
@@ -81,20 +81,24 @@ def judge(run: Facts) -> Outcome:
     made_in = None if anew else producers_place(results, rank.number)
     held = among_producers(results, rank.number) if is_fault else None
     where = phases[0].where if phases else ()
+    own = None if made_in else getting_place(results, rank.number)
+    at = own or (where[0] if where else None)
     return Finding(
         status=thresholds.deserved(found) if is_fault else Status.PASS,
-        title=_title(results, phases, waits_s, made_in, anew) if is_fault else PASSED,
+        title=_title(results, at, waits_s, made_in, anew) if is_fault else PASSED,
         summary=_summary(results, waits_s, found) + (anew.summary if anew else ""),
         gain=replace(found, spent=_spent(waits_s)),
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
-        where=tuple(dict.fromkeys((*frames(held), *((made_in,) if made_in else ()), *where))),
+        where=tuple(
+            dict.fromkeys((*frames(held), *((made_in or own,) if made_in or own else ()), *where))
+        ),
         evidence=(
             *_evidence(results, waits_s, worst),
             *(anew.evidence if anew else ()),
             *((evidence(held),) if held else ()),
         ),
-        actions=_all_actions(results, replay, phases, worst, held, anew) if is_fault else (),
+        actions=_all_actions(results, replay, at, worst, held, anew) if is_fault else (),
         first=_first(results, replay, worst, found, held, anew),
         holder=typed(held),
         overlaps=("load_imbalance", "idle_devices"),
@@ -160,7 +164,7 @@ def _waiting_ranks(results: Results, waits_s: list[float]) -> tuple[int, ...]:
 
 def _title(
     results: Results,
-    phases: list[PhaseResult],
+    at: Frame | None,
     waits_s: list[float],
     made_in: Frame | None,
     anew: WorkerTurns | None,
@@ -170,8 +174,7 @@ def _title(
     who = "The ranks" if everybody else capitalized(wording.ranks(ranks))
     who = "The process" if len(waits_s) == 1 else who
     verb = "waits" if len(ranks) == 1 and not everybody else "wait"
-    place = wording.place(phases[0].where[0]) if phases and phases[0].where else ""
-    inside = f" in {place}" if place else ""
+    inside = f" in {wording.place(at)}" if at else ""
     if made_in:
         by = who_makes(results, results.ledger.ranks[waits_s.index(max(waits_s))])
         return f"{who} {verb}{inside} for batches that {by} produce in {wording.place(made_in)}"
@@ -237,7 +240,7 @@ def _back(results: Results, replay: Replay, producers: int) -> str:
 def _all_actions(
     results: Results,
     replay: Replay,
-    phases: list[PhaseResult],
+    at: Frame | None,
     worst: int,
     held: LockHolder | None,
     anew: WorkerTurns | None,
@@ -248,18 +251,18 @@ def _all_actions(
     """
     rank = results.trace.ranks[worst]
     once = _once(results, rank)
-    cheaper = "" if once else work_action(results, rank.number)
+    main = "" if once else work_action(results, rank.number)
     use = use_of(results, rank.number)
     told = [action(held)] if held else []
     if not held and not (use and is_idle(use)):  # idle workers need not be more
-        told += _actions(results, replay, phases, worst)
+        told += _actions(results, replay, at, worst)
     # where new workers are the cause, what they were seen to do is mostly their start
     told.insert(1 if held else 0, once or ("" if anew else use_action(use)))
     if anew:
         told.insert(0, anew.action)
     elif not held and ending_workers(rank):
         told.append(STAYING)
-    return tuple(one for one in (*told, cheaper) if one)
+    return tuple(one for one in (*told, main) if one)
 
 
 def _first(
@@ -320,18 +323,19 @@ def _unlocked(results: Results, replay: Replay, held: LockHolder) -> Gain | None
     return as_bare_bound(replayed(results, told, edits)) if told else None
 
 
-def _actions(
-    results: Results, replay: Replay, phases: list[PhaseResult], worst: int
-) -> tuple[str, ...]:
+def _actions(results: Results, replay: Replay, at: Frame | None, worst: int) -> tuple[str, ...]:
+    rank = results.trace.ranks[worst]
     host, idle = idle_cpus(results, worst)
     room = room_on(host, idle)
     loader = _loader(results, worst)
     workers = loader.get("workers")
+    change = cheaper(results, rank.number)
+    if at is not None and not workers:  # who makes the batches is where it takes them
+        change = wording.there(f"In {wording.place(at)}", change)
     if isinstance(workers, int) and not isinstance(workers, bool):
         if idle == 0:
-            return (crowded(host, workers, "" if workers else _at(phases)),)
+            return (crowded(host, workers, change),)
         return loader_actions(loader, workers, room, _back(results, replay, 2 * workers or 1))
-    rank = results.trace.ranks[worst]
     if "tensorflow" in rank.frameworks and not len(rank.queues):  # nothing of Python makes them
         ahead = (
             "End the tf.data pipeline with .prefetch(tf.data.AUTOTUNE) and give its map() "
@@ -339,18 +343,12 @@ def _actions(
         )
         kept = "Put .cache() behind what is the same in every epoch."
         return (kept, ahead) if idle == 0 else (ahead, kept)
-    place = wording.place(phases[0].where[0]) if phases and phases[0].where else "the next batch"
     ahead = (
-        f"Let more threads or processes prepare batches ahead of {place}{room}"
+        f"Let more threads or processes prepare batches ahead of "
+        f"{wording.place(at) or 'the next batch'}{room}"
         f"{_back(results, replay, 2)}."
     )
-    cheaper = wording.there(_at(phases), CHEAPER)
-    return (cheaper, ahead) if idle == 0 else (ahead, cheaper)
-
-
-def _at(phases: list[PhaseResult]) -> str:
-    """Where a rank makes its batches: `In load() (data.py:12)`; "" where that is not known."""
-    return f"In {wording.place(phases[0].where[0])}" if phases and phases[0].where else ""
+    return (change, ahead) if idle == 0 else (ahead, change)
 
 
 DIAGNOSIS = Diagnosis(

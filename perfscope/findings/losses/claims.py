@@ -12,9 +12,13 @@ from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
 from perfscope.replay.model import Edit
+from perfscope.schema.enums import Activity
 
 GROWTH = "growing_steps"
 TRANSIENT = "transient_imbalance"
+
+AT_START = (Activity.IMPORTING, Activity.COMPILING)
+"""What programs do when they begin, whatever the functions in which they do it work on later."""
 
 
 def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:
@@ -60,7 +64,9 @@ def _is_growth(growing: Finding, entry: Entry, whole_s: float) -> bool:
 
 def _is_all_there(finding: Finding, entry: Entry, whole_s: float) -> bool:
     """Whether a finding without a change that could be replayed is of the function of an entry."""
-    is_there = entry.frame is not None and entry.frame.key in {one.key for one in finding.where[:1]}
+    if entry.frame is None or entry.cause.activity in AT_START:
+        return False
+    is_there = entry.frame.key in {one.key for one in finding.where[:1]}
     return is_there and not finding.changes and _claimed_s(finding) >= MAIN * whole_s
 
 

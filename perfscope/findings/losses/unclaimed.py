@@ -19,7 +19,7 @@ from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.around_calls import with_loop
 from perfscope.findings.losses.callees import Callee, FilesUse, callee_of, is_needed, without_calls
 from perfscope.findings.losses.changes import OF_FILES
-from perfscope.findings.losses.claims import GROWTH, TRANSIENT
+from perfscope.findings.losses.claims import AT_START, GROWTH, TRANSIENT
 from perfscope.findings.losses.groups import (
     BOUNDED,
     NEEDED,
@@ -53,9 +53,6 @@ CAUSES: Mapping[LossPattern | None, str] = {
     LossPattern.VARYING: TRANSIENT,
 }
 """Diagnoses that tell what in the work of late ranks is longer in one part, or in single steps."""
-
-AT_START = (Activity.IMPORTING, Activity.COMPILING)
-"""What programs do when they begin."""
 
 SLOWS_OTHERS = (Activity.DEBUGGING,)
 """What makes other work longer, too, in which samples do not show it: checks of each result."""

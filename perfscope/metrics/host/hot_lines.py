@@ -9,7 +9,7 @@ import numpy as np
 
 from perfscope.arrays import Bools
 from perfscope.attribution.library_calls import innermost
-from perfscope.attribution.stack_rules import NATIVE_FILES
+from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file
 from perfscope.judging import FEWEST_SAMPLES, MAIN, MOST_LOST
 from perfscope.metrics.host.interpreter_lock import RESTING
 from perfscope.metrics.host.looks import FEWEST_LOOKS
@@ -90,13 +90,15 @@ class LineSamples:
     def mostly_in(self, ranks: Iterable[Rank], frame: Frame) -> tuple[str | None, int]:
         """The innermost public function of a library that most samples of a line are in.
 
-        With the number of these, of all `ranks` together; None and 0 where there is no such one.
+        With the number of these, of all `ranks` together; None and 0 where there is no such one. A
+        line that calls the program's own code spends its time there.
         """
         seen, whole = Counter[str](), 0
         for rank in ranks:
             for behind, count in self._called(rank, frame):
-                seen[innermost(behind)] += count
                 whole += count
+                if not any(is_user_file(one.file) for one in behind):
+                    seen[innermost(behind)] += count
         name, most = max(seen.items(), key=lambda one: one[1], default=("", 0))
         return (name, most) if name and most > MAIN * whole else (None, 0)
 

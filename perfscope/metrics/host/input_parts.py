@@ -9,7 +9,7 @@ import numpy as np
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
-from perfscope.attribution.own_places import usual_place
+from perfscope.attribution.own_places import stacks_inside, usual_place
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file, words_of
 from perfscope.judging import FEWEST_SAMPLES, MAIN
@@ -38,7 +38,8 @@ class InputParts:
     user's function in which they were seen most beside waiting for room in it, at the line seen
     most; None where there are none. `unpacks` is the library's function that decompresses an item
     each time that the user's code looks it up, where that is most of the work, and `unpacked` the
-    number of samples of it.
+    number of samples of it. `own` is the user's function in which the training thread mostly is
+    while it gets a batch, at the line seen most; None where none is.
     """
 
     rank: int
@@ -48,6 +49,7 @@ class InputParts:
     unpacks: Frame | None = None
     unpacked: int = 0
     by_processes: bool = False
+    own: Frame | None = None
 
 
 _FILES = (
@@ -150,7 +152,8 @@ def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:
             place = _place(trace, parts, made)
             unpacks = _unpacks(trace, parts, made if producing else mine)
             by_processes = is_apart and bool(producing)
-            found.append(InputParts(rank.number, getting, producing, place, *unpacks, by_processes))
+            told = rank.number, getting, producing, place, *unpacks, by_processes
+            found.append(InputParts(*told, _mostly_at(trace, parts, mine)))
     return tuple(found)
 
 
@@ -178,6 +181,14 @@ def _place(trace: Trace, parts: Sequence[InputPart], rows: Table) -> Frame | Non
     seen = [stack for stack in rows["stack"].tolist() if stack >= 0]
     busy = (trace.stacks[stack] for stack in seen if parts[stack] is not InputPart.WAIT)
     return usual_place(busy, trace.frames)
+
+
+def _mostly_at(trace: Trace, parts: Sequence[InputPart], rows: Table) -> Frame | None:
+    """The function that most samples are in, where these are enough to tell."""
+    place = _place(trace, parts, rows)
+    inside = stacks_inside(trace, place)[rows["stack"]] & (rows["stack"] >= 0)
+    count = int(np.count_nonzero(inside))
+    return place if count >= FEWEST_SAMPLES and count > MAIN * len(rows) else None
 
 
 def main_queue(rank: Rank) -> int:
