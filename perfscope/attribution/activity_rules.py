@@ -128,6 +128,7 @@ def module_of(file: str) -> str:
     return _ENDING.sub("", name).replace("/", ".")
 
 
+@lru_cache(maxsize=65536)
 def told_by_name(name: str) -> Told | None:
     """What the longest rule tells that a full name fits."""
     inside = next((known for known in prefixes(name) if known in _ALIASES), "")
@@ -174,6 +175,7 @@ def told_by(frame: Frame) -> Told | None:
     return told
 
 
+@lru_cache(maxsize=65536)
 def waited_for(frame: Frame) -> Activity | None:
     """Whom the code of a library waits for where it waits in a lock; None where it may be a thread.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import numpy as np
 
@@ -96,6 +97,7 @@ _KINDS = {
 } | {"io": PhaseKind.IO, EVALUATION_LIKE: PhaseKind.EVALUATE}
 
 
+@lru_cache(maxsize=65536)
 def is_user_file(file: str) -> bool:
     """Whether a file is the user's: not of Python, an installed package, or code without a file."""
     return bool(file) and not _LIBRARY_FILE.search(file)

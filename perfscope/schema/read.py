@@ -1,6 +1,6 @@
 """Reads a document, as it comes from JSON, into the structures that it is declared with."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -16,9 +16,6 @@ from perfscope.schema.losses import Losses
 One = TypeVar("One")
 PLAIN = {(kind, ...) for kind in (int, float, str, bool)}
 """Of lists whose items are taken as they are."""
-
-
-_AS_THEY_ARE = {int, float, str, bool, NoneType}
 
 
 class NotAsDeclaredError(ValueError):
@@ -81,25 +78,58 @@ def read_as(document: Any, structure: type[One]) -> One:
 
 def _made(value: Any, kind: Any) -> Any:
     """A value of a document as its kind; it is known to be as declared."""
-    if kind in _AS_THEY_ARE or value is None:
-        return value
+    return None if value is None else _maker_of(kind)(value)
+
+
+@cache
+def _maker_of(kind: Any) -> Callable[[Any], Any]:
+    """What makes it of a value that is there, made once: declarations take long to look up."""
     origin = get_origin(kind)
     if origin in {Union, UnionType}:
-        return _made(value, chosen(value, get_args(kind)))
+        kinds = get_args(kind)
+        meant = [one for one in kinds if one is not NoneType]
+        if len(meant) == 1:
+            return _maker_of(meant[0])
+        return lambda value: _maker_of(chosen(value, kinds))(value)
     if is_dataclass(kind):
         assert isinstance(kind, type)
-        declared = _declared(kind)
-        held = {name: _made(value[key], one) for name, key, one in declared if key in value}
-        return kind(**(held if len(held) == len(declared) else _absent(kind, held.keys()) | held))
+        return _maker_of_object(kind)
     if origin is tuple:
-        items = get_args(kind)
-        if items in PLAIN:
-            return tuple(value)
-        each = items[:1] * len(value) if items[-1] is Ellipsis else items
-        return tuple(_made(item, one) for item, one in zip(value, each, strict=True))
+        return _maker_of_items(get_args(kind))
     if origin is dict:
-        return {key: _made(item, get_args(kind)[1]) for key, item in value.items()}
-    return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
+        inner = get_args(kind)[1]
+        return lambda value: {key: _made(item, inner) for key, item in value.items()}
+    is_enum = isinstance(kind, type) and issubclass(kind, Enum)
+    return kind if is_enum else _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _maker_of_object(kind: type) -> Callable[[Any], Any]:
+    rows: list[tuple[str, str, Callable[[Any], Any]]] = []
+
+    def make(value: Any) -> Any:
+        if not rows:  # a structure may have parts of its own kind
+            rows[:] = [(name, key, _maker_of(one)) for name, key, one in _declared(kind)]
+        held = {
+            name: None if (part := value[key]) is None else maker(part)
+            for name, key, maker in rows
+            if key in value
+        }
+        return kind(**(held if len(held) == len(rows) else _absent(kind, held.keys()) | held))
+
+    return make
+
+
+def _maker_of_items(items: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if items in PLAIN:
+        return tuple
+    if items[-1] is Ellipsis:
+        each = items[0]
+        return lambda value: tuple([_made(item, each) for item in value])
+    return lambda value: tuple(_made(item, one) for item, one in zip(value, items, strict=True))
 
 
 @cache

@@ -2,15 +2,17 @@
 
 import copy
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import GenericAlias
 from typing import Any
 
 import pytest
 
 from benchmarks.machine import between
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.check import problems
+from perfscope.schema.check import kinds_of, problems
 from perfscope.schema.enums import EndKind, Status
 from perfscope.schema.read import NotAsDeclaredError, read_analysis
 from perfscope.schema.study import Study
@@ -55,6 +57,58 @@ def test_what_is_not_as_declared_is_named_with_its_place(name: str) -> None:
     assert list(problems(document)) == []
     spoil(document)
     assert list(problems(document)) == [line]
+
+
+OTHERS: tuple[Any, ...] = (
+    None,
+    3,
+    -1.5,
+    "x",
+    True,
+    [],
+    {},
+    [None],
+    {"value": None},
+    float("inf"),
+    10**400,
+)
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where parts of a document stand."""
+    yield path
+    if isinstance(document, dict | list):
+        rows = document.items() if isinstance(document, dict) else enumerate(document)
+        for key, part in rows:
+            yield from places(part, (*path, key))
+
+
+@pytest.mark.parametrize("part", ["run", "metrics", "phases", "findings", "replay", "stacks"])
+def test_whatever_is_changed_is_a_problem_by_itself_where_it_is_one_among_others(
+    part: str,
+) -> None:
+    """Whether there is any is looked at first, and problems are told where there is one."""
+    kind, chance = kinds_of(Analysis)[part], random.Random(part)
+    document = copy.deepcopy(sample_document.two_ranks_evaluation()[part])
+    assert list(problems(document, kind)) == []
+    with_another = GenericAlias(tuple, (kind, int))
+    found = set()
+    known = list(places(document))[1:]
+    for *path, last in chance.sample(known, min(len(known), 8)):
+        holder = document
+        for key in path:
+            holder = holder[key]
+        kept = holder[last]
+        for other in OTHERS:
+            holder[last] = other
+            for is_whole in (True, False):
+                alone = list(problems(document, kind, is_whole=is_whole))
+                two = [document, "no number"]
+                among = list(problems(two, with_another, is_whole=is_whole))
+                assert among == [*(f"[0]{line}" for line in alone), "[1]: 'no number' is no int"]
+                found.add((is_whole, bool(alone)))
+        holder[last] = kept
+    assert len(found) == 4
 
 
 @pytest.mark.parametrize("end", EndKind, ids=lambda end: end.name)

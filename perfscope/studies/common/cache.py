@@ -6,8 +6,9 @@ A kept result counts only for the very files, tool and options that it was made 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,11 @@ def _input_files(path: Path) -> Iterator[str]:
             yield _stamp(Path(folder, name), top)
 
 
-def _tool_files() -> Iterable[str]:
+@cache
+def _tool_files() -> tuple[str, ...]:
     """The same of perfscope itself: a checkout changes without a new version."""
     package = Path(perfscope.__file__).parent
-    return [_stamp(file, package) for file in sorted(package.rglob("*.py"))]
+    return tuple(_stamp(file, package) for file in sorted(package.rglob("*.py")))
 
 
 def _stamp(file: Path, top: Path) -> str:
