@@ -7,6 +7,7 @@ import pytest
 
 from perfscope.agent.perfscope_agent.recorder import Phase
 from tests.agent.jobs import RANK_ZERO, Job, Process, run
+from tests.support import environments
 from tests.support.environments import Environment
 
 # A group that names no backend has one for each kind of device.
@@ -30,13 +31,16 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
-SHARDED = """
+# Each by two processes of its own.
+SHARDED_AND_PIPELINED = """
 import os
 import torch, torch.distributed as dist, torch.multiprocessing as multiprocessing
+import torch._dynamo  # an optimizer loads it with its first step
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
 
-def work(rank, store):
+def sharded(rank, store):
     dist.init_process_group(init_method=store, rank=rank, world_size=2)
     model = fully_shard(torch.nn.Linear(64, 64, bias=False), mesh=init_device_mesh("cpu", (2,)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -45,17 +49,7 @@ def work(rank, store):
         optimizer.step()
     dist.destroy_process_group()
 
-if __name__ == "__main__":
-    store = "file://" + os.path.abspath("store")
-    multiprocessing.start_processes(work, (store,), nprocs=2, start_method="fork")
-"""
-
-PIPELINE = """
-import os
-import torch, torch.distributed as dist, torch.multiprocessing as multiprocessing
-from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
-
-def work(rank, store):
+def pipelined(rank, store):
     dist.init_process_group(init_method=store, rank=rank, world_size=2)
     model, x = torch.nn.Linear(8, 8), torch.ones(4, 8)
     stage = PipelineStage(model, rank, 2, torch.device("cpu"))
@@ -68,9 +62,23 @@ def work(rank, store):
     dist.destroy_process_group()
 
 if __name__ == "__main__":
-    store = "file://" + os.path.abspath("store")
-    multiprocessing.start_processes(work, (store,), nprocs=2, start_method="fork")
+    for work in (sharded, pipelined):
+        store = "file://" + os.path.abspath(work.__name__)
+        multiprocessing.start_processes(work, (store,), nprocs=2, start_method="fork")
 """
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[list[Process]]:
+    """The ranks of the one, and those of the other."""
+    place = tmp_path_factory.mktemp("pairs")
+    (place / "program.py").write_text(SHARDED_AND_PIPELINED)
+    python = environments.environment("torch").python
+    done = run([place / "program.py"], place / "trace", python=python, cwd=place)
+    assert (done.exit_code, done.stdout) == (0, b"1\n"), done.stderr  # who sent the last message
+    ranks = done.of_role("rank")
+    assert len(ranks) == 4
+    return [ranks[:2], ranks[2:]]
 
 
 def record(text: str, place: Path, environment: Callable[[str], Environment]) -> Job:
@@ -86,9 +94,9 @@ def record(text: str, place: Path, environment: Callable[[str], Environment]) ->
     return done
 
 
-def calls(job: Job) -> list[tuple[str, int, str]]:
-    """Operation, ordinal and bytes of what a job's ranks called, all the same, in order."""
-    first, *others = [calls_of(rank) for rank in job.of_role("rank")]
+def calls(ranks: list[Process]) -> list[tuple[str, int, str]]:
+    """Operation, ordinal and bytes of what ranks called, all the same, in order."""
+    first, *others = [calls_of(rank) for rank in ranks]
     assert all(other == first for other in others)
     return first
 
@@ -111,7 +119,7 @@ def test_starts_and_waits_share_an_ordinal(
 ) -> None:
     done = record(STARTED, tmp_path, environment)
     assert done.stdout == b"200.0\n"
-    assert calls(done) == [
+    assert calls(done.of_role("rank")) == [
         ("all_reduce (async)", 0, "400:400"),
         ("broadcast (async)", 1, "400:0"),
         ("wait", 1, ""),
@@ -125,31 +133,18 @@ def test_starts_and_waits_share_an_ordinal(
     ]
 
 
-def test_sharded_parameters_are_gathered_and_scattered(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
-    done = job(SHARDED, python=environment("torch").python)
-    assert done.exit_code == 0, done.stderr
-    assert len(done.of_role("rank")) == 2
+def test_sharded_parameters_are_gathered_and_scattered(pairs: list[list[Process]]) -> None:
     volumes: dict[str, set[str]] = {}
-    for operation, _, volume in calls(done):
+    for operation, _, volume in calls(pairs[0]):
         volumes.setdefault(operation.partition("_single")[0], set()).add(volume)
     part, whole = 64 * 32 * 4, 64 * 64 * 4
     assert volumes["all_gather"] == {f"{part}:{whole}"}
     assert volumes["reduce_scatter"] == {f"{whole}:{part}"}
 
 
-def test_stages_of_a_pipeline_send_and_receive(
-    job: Callable[..., Job], environment: Callable[[str], Environment]
-) -> None:
+def test_stages_of_a_pipeline_send_and_receive(pairs: list[list[Process]]) -> None:
     """Two parts of a batch go on, their gradients come back; then one comes from whoever sends."""
-    done = job(PIPELINE, python=environment("torch").python)
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout == b"1\n"
-    ranks = {
-        rank.metadata["frameworks"]["torch.distributed"]["rank"]: rank
-        for rank in done.of_role("rank")
-    }
+    ranks = {rank.metadata["frameworks"]["torch.distributed"]["rank"]: rank for rank in pairs[1]}
     part = 2 * 8 * 4
     for number, (first, last) in enumerate([("isend", "irecv"), ("irecv", "isend")]):
         found = [(name, volume) for name, _, volume in calls_of(ranks[number])]

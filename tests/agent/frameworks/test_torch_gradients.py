@@ -8,10 +8,11 @@ from tests.agent.jobs import run
 from tests.support import environments
 
 TABLE = """
-import os, sys, torch
+import gc, os, sys, torch
 import torch._dynamo  # an optimizer loads it with its first step
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
+gc.freeze()  # each fork would look through all of it at its end, for a second
 
 def train(kind):
     store = "file://" + os.path.abspath("store" + kind)

@@ -7,8 +7,9 @@ from tests.agent.jobs import Process, run
 from tests.support import environments
 
 ALL = """
-import os, runpy, sys, torch
+import gc, os, runpy, sys, torch
 import torch._dynamo  # an optimizer loads it with its first step
+gc.freeze()  # each fork would look through all of it at its end, for a second
 for program in sys.argv[1:]:
     if not os.fork():
         runpy.run_path(program)
