@@ -17,3 +17,4 @@ class Needless:
     action: str
     where: tuple[Frame, ...] = ()  # none: where data is moved
     confidence: Confidence | None = None  # None: as of all transfer
+    is_alone: bool = False  # what helps against transfer that is needed would help little here

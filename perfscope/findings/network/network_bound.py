@@ -40,6 +40,7 @@ from perfscope.findings.facts.network_facts import (
     unknown,
 )
 from perfscope.findings.facts.repeated_messages import needless_repeats
+from perfscope.findings.facts.resent_buffers import needless_buffers
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.findings.facts.sparse_messages import needless_zeros
 from perfscope.judging import MAIN
@@ -106,7 +107,7 @@ def judge(run: Facts) -> Outcome:
     is_fault = status is not Status.PASS
     if is_fault and facts.cause is not Cause.BANDWIDTH:
         return _named_elsewhere(run, facts)
-    for needless in (needless_repeats, needless_zeros) if is_fault else ():
+    for needless in (needless_buffers, needless_repeats, needless_zeros) if is_fault else ():
         if found := needless(run, whole.seconds):
             return told_only(_of_needless(run, facts, found))
     converted = saved_without_converting(run, IDEAL) if is_fault and pickles(results) else None
@@ -140,7 +141,7 @@ def _of_needless(run: Facts, facts: NetworkFacts, needless: Needless) -> Finding
         evidence=(*needless.rows, *_evidence(results, facts, is_fault=True)),
         actions=(
             f"{needless.action} {_largest(results)}".strip(),
-            *_actions(run, facts, is_told=False),
+            *(() if needless.is_alone else _actions(run, facts, is_told=False)),
         ),
     )
 
@@ -359,7 +360,8 @@ DIAGNOSIS = Diagnosis(
     evidence=(
         "transfer by rank, collectives by size, gain of each change, the functions that move data; "
         "of a buffer that is mostly zeros how much of it, and in how many looks at its buffer a "
-        "collective changed nothing"
+        "collective changed nothing; buffers of a model that are sent in each forward pass and "
+        "that nobody changes"
     ),
     gain_from=(
         "replay on a network that needs no time: an upper bound; of zeros, without the bytes that "

@@ -12,7 +12,15 @@ from _thread import get_ident
 from time import monotonic_ns
 
 from .. import metadata, recorder
-from . import torch, torch_compile, torch_gradients, torch_groups, wrap
+from . import (
+    torch,
+    torch_buffers,
+    torch_compile,
+    torch_gradients,
+    torch_groups,
+    torch_volumes,
+    wrap,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,6 +141,7 @@ def install_ddp(module: ModuleType) -> None:
             if recorder.current is not None:
                 metadata.framework(torch_groups.NAME, ddp=True)
                 torch_groups.guarded(lambda: _await_backward(_Model(c10d, self)))
+                torch_groups.guarded(torch_buffers.made, self, original)
             return result
 
         return init
@@ -143,10 +152,14 @@ def install_ddp(module: ModuleType) -> None:
                 return original(self, tensors, size, authoritative_rank)
             if recorder.current is None or get_ident() != recorder.main_thread:
                 return original(self, tensors, size, authoritative_rank)
+            is_root = torch_groups.guarded(_is_root, c10d, self, authoritative_rank)
+            looked = torch_groups.guarded(torch_buffers.begins, self, tensors, is_root is False)
             begin_ns = monotonic_ns()
             with torch_groups.OUTERMOST:
                 result = original(self, tensors, size, authoritative_rank)
-            torch_groups.guarded(_note_buffers, c10d, self, begin_ns, authoritative_rank)
+            torch_groups.guarded(_note_buffers, c10d, self, tensors, begin_ns, authoritative_rank)
+            if looked is not None:
+                torch_groups.guarded(torch_buffers.ends, looked, tensors)
             return result
 
         return broadcast
@@ -164,10 +177,19 @@ def _await_backward(model: _Model) -> None:
         torch.after_backward.append(_after_backward)
 
 
-def _note_buffers(c10d: Any, model: Any, begin_ns: int, root: int) -> None:
+def _note_buffers(c10d: Any, model: Any, tensors: Any, begin_ns: int, root: int) -> None:
+    end_ns = monotonic_ns()
     group = torch_groups.group_of(c10d, model.process_group)
     if group is not None and group.is_blocking:
-        group.emit(_BUFFERS, begin_ns, monotonic_ns(), group.ranks[root])
+        size = torch_volumes.nbytes(list(tensors))
+        moved = (size, 0) if root == group.own else (0, size)
+        group.emit(_BUFFERS, begin_ns, end_ns, group.ranks[root], moved)
+
+
+def _is_root(c10d: Any, model: Any, root: int) -> bool:
+    """Whether this rank sends; who has no part in the group receives nothing, too."""
+    group = torch_groups.group_of(c10d, model.process_group)
+    return group is None or root == group.own
 
 
 def _before_backward() -> None:

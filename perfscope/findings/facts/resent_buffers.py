@@ -1,0 +1,145 @@
+"""Buffers that a data-parallel model sends in each forward pass although nobody changes them."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perfscope.findings.core import wording
+from perfscope.findings.core.finding import Evidence, Gain
+from perfscope.findings.core.gain import most_moving, predicted_gain
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.needless import Needless
+from perfscope.judging import ALONE, MAIN
+from perfscope.metrics.communication.call_sites import MOST_PLACES
+from perfscope.metrics.host.looks import FEWEST_LOOKS
+from perfscope.replay.model import Edit
+from perfscope.schema.enums import Confidence
+from perfscope.structures import dataclass
+from perfscope.trace.model import Frame
+from perfscope.trace.sent_buffers import SentBuffer, SentBuffers, sent_buffers
+from perfscope.units import counted, format_bytes, format_share, listed
+
+BROADCAST = "torch.distributed.broadcast_buffers"
+NEWEST = "forward_sync_buffers"
+"""The argument by which a model still sends its buffers once, when it is made."""
+
+
+@dataclass(frozen=True)
+class ResentBuffers:
+    """What is sent in each forward pass and is the same each time."""
+
+    argument: str  # of DistributedDataParallel
+    made_at: Frame | None
+    syncs: int
+    buffers: tuple[SentBuffer, ...]  # that nobody changed, the largest first; looks of all ranks
+    is_all: bool  # no other buffer is sent with them
+    share: float  # of all that this operation moves
+
+    @property
+    def names(self) -> str:
+        """The largest ones, with their sizes: "`table` (19.5 MiB) and 2 more"."""
+        named = [f"`{one.name}` ({format_bytes(one.bytes)})" for one in self.buffers[:MOST_PLACES]]
+        left = len(self.buffers) - len(named)
+        return listed([*named, *([f"{left} more"] if left else [])])
+
+
+def resent_buffers(run: Facts) -> ResentBuffers | None:
+    """Most of what is moved are such buffers; None where they are not, or nobody has looked."""
+    if most_moving(run.results) != BROADCAST:
+        return None
+    models = [model for model in _models(run) if model]
+    told = [(_unchanged(ranks), ranks[0]) for ranks in models]
+    whole = sum(first.bytes * first.syncs for _, first in told)
+    if not whole or sum(one.syncs for model in models for one in model) < MAIN * _calls(run):
+        return None
+    kept, most = max(told, key=lambda pair: sum(one.bytes for one in pair[0]) * pair[1].syncs)
+    size = sum(one.bytes for one in kept)
+    share = size * most.syncs / whole
+    if share <= ALONE:
+        return None
+    is_all = size == most.bytes
+    return ResentBuffers(most.argument, most.made_at, most.syncs, kept, is_all, share)
+
+
+def _calls(run: Facts) -> int:
+    """How often ranks took part in such a broadcast, also of models that were not looked at."""
+    rows = run.results.communication.operations
+    return sum(row.calls for row in rows if row.name == BROADCAST)
+
+
+def _models(run: Facts) -> list[list[SentBuffers]]:
+    """Each model as all ranks tell it, the first rank first; those that some rank lacks are out."""
+    ranks = [list(sent_buffers(rank)) for rank in run.results.trace.ranks]
+    return [list(model) for model in zip(*ranks, strict=False)]
+
+
+def _unchanged(ranks: Sequence[SentBuffers]) -> tuple[SentBuffer, ...]:
+    """The buffers that no rank wrote, and that each receiver held already when it looked."""
+    by_name: defaultdict[str, list[SentBuffer]] = defaultdict(list)
+    for rank in ranks:
+        for one in rank.buffers:
+            by_name[one.name].append(one)
+    found = []
+    for seen in by_name.values():
+        looks, same = sum(one.looks for one in seen), sum(one.same for one in seen)
+        is_known = len(seen) == len(ranks) and looks >= FEWEST_LOOKS
+        is_written = any(one.written for one in seen)
+        if is_known and not is_written and same == looks:
+            found.append(replace(seen[0], looks=looks, same=same))
+    return tuple(sorted(found, key=lambda one: -one.bytes))
+
+
+def needless_buffers(run: Facts, whole_s: float) -> Needless | None:
+    """Most of what is moved are buffers of the model that are where they go already.
+
+    `whole_s` is what all transfer costs.
+    """
+    found = resent_buffers(run)
+    if found is None:
+        return None
+    gain = saved_without(run, found, whole_s)
+    least = min(one.looks for one in found.buffers)
+    size = format_bytes(sum(one.bytes for one in found.buffers))
+    part = "all" if found.is_all else format_share(found.share)
+    return Needless(
+        told=f", of buffers that never change: {found.names}",
+        summary=(
+            f"Each of {counted(found.syncs, 'forward pass', 'forward passes')} begins with a "
+            f"broadcast of the model's buffers from its first rank. {found.names} are "
+            f"{part} of that, no rank wrote them between two passes, and in "
+            f"each of {counted(least, 'look')} the receivers held already what came. Without it "
+            "the run would take up to "
+            f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
+        ),
+        gain=gain,
+        rows=(
+            Evidence("Sent in each forward pass, and the same each time", size),
+            Evidence("Looks at what receivers held, by samples", least),
+            Evidence("Of these, the broadcast changed nothing", least),
+        ),
+        action=_action(found),
+        where=(found.made_at,) if found.made_at else (),
+        confidence=Confidence.HIGH,
+        is_alone=True,
+    )
+
+
+def _action(found: ResentBuffers) -> str:
+    """What has them sent no more; the others, which change, have to be sent on."""
+    at = f"In {wording.place(found.made_at)}" if found.made_at else ""
+    every = f"DistributedDataParallel sends {found.names} in every forward pass, the same each time"
+    apart = "make them plain attributes of the module instead of buffers (no register_buffer)"
+    if not found.is_all:
+        return wording.there(at, f"{every}: {apart}; its other buffers may change and stay.")
+    once = (
+        "" if found.argument == NEWEST else ", and give every rank the same ones at the beginning"
+    )
+    return wording.there(at, f"Pass {found.argument}=False{once}, or {apart}. {every}.")
+
+
+def saved_without(run: Facts, found: ResentBuffers, whole_s: float) -> Gain:
+    """What is saved at most: their part of the transfer of these broadcasts."""
+    edit = Edit(factor=1.0, network=math.inf, operation=BROADCAST)
+    gain = predicted_gain(run.results, run.replay, [edit], bound_s=whole_s, is_planned=True)
+    return replace(gain.of(found.share * gain.seconds), interval_s=None)
