@@ -23,7 +23,7 @@ _LABELS = {
     "optimizer": "Optimizer",
     "input": "Input wait",
     "evaluate": "Evaluation",
-    EVALUATION_LIKE: "Evaluation-like work",
+    EVALUATION_LIKE: "Probable evaluation",
     "predict": "Prediction",
     "checkpoint": "Checkpoint",
     "io": "I/O",

@@ -17,6 +17,7 @@ from perfscope.document.no_finding import (
 )
 from perfscope.document.others import beside_others, used_by_others, without_cpu_s
 from perfscope.document.splits import under_load_s
+from perfscope.document.track_record import track_record
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -81,7 +82,17 @@ def verdict(
         combined_text=combined_text(top, gain_s, of),
         top=tuple(finding.id for finding in top),
         others_s=of.others_s,
+        track_record=_how_near(top, of),
     )
+
+
+def _how_near(top: Sequence[Finding], of: Wholes) -> str:
+    """How near such savings have been as the one of the sentence; "" where it tells none."""
+    saving = top[0].recommended if top else None
+    if saving is None:
+        return ""
+    whole_s = of.run_s or of.window_s
+    return track_record(saving.seconds, whole_s and whole_s - (of.others_s or 0.0))
 
 
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:

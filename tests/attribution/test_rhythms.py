@@ -68,7 +68,8 @@ def test_all_ranks_every_tenth_step() -> None:
     assert isinstance(finding, Finding)
     assert finding.status is not Status.PASS
     assert finding.title == (
-        "Each rank seems to do all of the evaluation-like work in wobble() (go.py:60), 20 times"
+        "Each rank seems to run all of what looks like an evaluation in wobble() (go.py:60), "
+        "20 times"
     )
 
 
@@ -76,7 +77,9 @@ def test_one_rank_every_tenth_step() -> None:
     results = record(set(range(5, 200, 10)), ranks=(0,))
     finding = rank_zero_evaluation.judge(Facts(results, SegmentReplay(results)))
     assert isinstance(finding, Finding)
-    assert finding.title.startswith("Rank 0 does evaluation-like work alone in wobble() (go.py:60)")
+    assert finding.title.startswith(
+        "Rank 0 runs what looks like an evaluation alone in wobble() (go.py:60)"
+    )
     assert finding.gain is not None
     assert finding.gain.seconds == pytest.approx(10.0, rel=0.1)
 

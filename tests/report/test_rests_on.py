@@ -6,7 +6,7 @@ import pytest
 
 from tests.report.page_outline import shown
 from tests.report.sample_document import two_ranks_evaluation
-from tests.report.test_first_screen import leading, words
+from tests.report.test_first_screen import leading, two_problems, words
 
 Json = dict[str, Any]
 
@@ -17,15 +17,18 @@ Json = dict[str, Any]
         (
             {"gain_basis": "replay"},
             (
-                "Rests on 160 steps, 400 stack samples of rank 0 (39 in line 99) and a replay that "
-                "reproduces the recorded run exactly."
+                "Based on 160 inferred steps and 400 stack samples of rank 0 (39 in line 99). "
+                "Check: replayed with nothing changed, the run takes its recorded length."
             ),
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None},
-            "Rests on 160 steps and 400 stack samples of rank 0 (39 in line 99).",
+            "Based on 160 inferred steps and 400 stack samples of rank 0 (39 in line 99).",
         ),
-        ({"gain_basis": "upper_bound", "seen": None}, "Rests on 160 steps."),
+        (
+            {"gain_basis": "upper_bound", "seen": None},
+            "Based on 160 inferred steps.",
+        ),
     ],
 )
 def test_what_the_answer_rests_on_is_told(changes: Json, told: str) -> None:
@@ -36,6 +39,15 @@ def test_what_the_answer_rests_on_is_told(changes: Json, told: str) -> None:
     of = {"ranks": [0], "where": where, "seen": {"samples": 39, "of": 400}}
     leading(document, gain_s=2.0, **{**of, **changes})
     assert told in words(document)
+
+
+def test_how_near_predictions_have_been_stands_behind_the_saving() -> None:
+    document = two_ranks_evaluation()
+    leading(document, gain_s=2.0, gain_basis="replay", gain_interval_s=[1.9, 2.1])
+    document["verdict"]["track_record"] = "Half of the fixes saved more."
+    assert "equal runs may differ by more. Half of the fixes saved more. Based on" in words(
+        document
+    )
 
 
 def test_the_source_of_the_line_stands_below_its_place() -> None:
@@ -63,3 +75,33 @@ def test_what_takes_the_time_of_the_line_is_told_where_its_source_does_not(
     seen = {"samples": 39, "of": 400, "calls": "numpy.svd", "calls_samples": 37}
     leading(document, gain_s=2.0, where=where, source_line=source, seen=seen)
     assert told in words(document)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"confidence": "high"}, "Yes: the cause was measured, and the saving hardly varies"),
+        ({"confidence": "medium"}, "Yes, the cause: it was measured. Take the saving as a rough"),
+        ({"gain_basis": "upper_bound", "gain_interval_s": None}, "Take the saving as a rough"),
+        (
+            {"is_inferred": True},
+            "Partly: the time was measured, and the cause is inferred",
+        ),
+        ({"gain_s": None, "gain_interval_s": None}, "Its saving was not estimated."),
+        ({"gain_interval_s": [0.0, 8.47], "confidence": "low"}, "Not yet: the cause was measured"),
+        ({"status": "warn", "gain_share": 0.2}, "and something else than the cause may explain it"),
+    ],
+)
+def test_whether_to_trust_it_is_answered_first(changes: Json, told: str) -> None:
+    document = two_ranks_evaluation()
+    own = {"gain_s": 2.0, "gain_basis": "replay", "gain_interval_s": [1.9, 2.1]}
+    leading(document, **{"status": "fail", "confidence": "high", **own, **changes})
+    page = words(document)
+    assert told in page
+    assert page.index("Can I trust this?") < page.index(told) < page.index("Based on")
+
+
+def test_of_several_problems_the_first_one_is_named() -> None:
+    document = two_ranks_evaluation()
+    two_problems(document)
+    assert "cause of the first problem was measured" in words(document)

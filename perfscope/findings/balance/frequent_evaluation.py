@@ -25,10 +25,11 @@ from perfscope.findings.core.finding import (
     passed,
 )
 from perfscope.findings.core.gain import bound_s, predicted_gain
+from perfscope.findings.facts.call_site import led_by_call
 from perfscope.findings.facts.doubtful_evaluation import doubtful_evaluation
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import told_steps
-from perfscope.findings.facts.rarer import RARER, rarer
+from perfscope.findings.facts.rarer import RARER, less_often, rarer
 from perfscope.findings.facts.serial_work import PROGRESS, own_seconds
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN, NEGLIGIBLE
 from perfscope.metrics.efficiency.phases import PhaseResult
@@ -101,9 +102,9 @@ def judge(run: Facts) -> Outcome:
         confidence=Confidence.HIGH if main.phase.source != "sampled" else Confidence.MEDIUM,
         ranks=main.phase.entering_ranks if is_fault else (),
         window_s=_window(main),
-        where=main.phase.where,
+        where=main.phase.where if is_full else led_by_call(results, main.phase),
         evidence=_evidence(results, replay, habits, None if is_full else every),
-        actions=_actions(main, every, is_full=is_full) if is_fault else (),
+        actions=_actions(results, main, every, is_full=is_full) if is_fault else (),
         overlaps=("rank_zero_evaluation", "load_imbalance"),
     )
 
@@ -274,11 +275,11 @@ def _title(habit: _Habit, *, is_full: bool) -> str:
     place = wording.place(habit.phase.where[0]) if habit.phase.where else ""
     if is_full:
         is_like = habit.phase.id == EVALUATION_LIKE
-        done = "do all of the evaluation-like work" if is_like else "evaluate all of the data"
+        done = "run all of what looks like an evaluation" if is_like else "evaluate all of the data"
         where = f" in {place}" if place else ""
         return f"Each rank seems to {done}{where}, {habit.times:,} times"
     what = "Progress output" if habit.is_output else "Evaluation"
-    what = "Evaluation-like work" if habit.phase.id == EVALUATION_LIKE else what
+    what = "What looks like an evaluation runs" if habit.phase.id == EVALUATION_LIKE else what
     entering = habit.phase.entering_ranks
     everybody = len(entering) == len(habit.phase.ranks)
     who = "each rank" if everybody else wording.ranks(entering)
@@ -333,12 +334,16 @@ def _evidence(
     return tuple(rows)
 
 
-def _actions(habit: _Habit, every: int, *, is_full: bool) -> tuple[str, ...]:
-    place = wording.place(habit.phase.where[0]) if habit.phase.where else f"{habit.phase.label}"
+def _actions(results: Results, habit: _Habit, every: int, *, is_full: bool) -> tuple[str, ...]:
+    where = habit.phase.where
+    place = wording.place(where[0]) if where else habit.phase.label
     doing = "Compute and print it" if habit.is_output else "Evaluate"
     if habit.phase.id == EVALUATION_LIKE:
         doing = "If training does not need it, do it"
-    actions = [f"{doing} {_rarely(habit, every)}: run {place} more rarely."]
+    called = f"call {place} {less_often(results.steps.count, habit.times, every)}"
+    lines = led_by_call(results, habit.phase)
+    at = f", in {wording.place(lines[0])}" if lines[:1] != where[:1] else ""
+    actions = [f"{doing} {_rarely(habit, every)}: {called}{at}."]
     if habit.is_output:
         actions.append(
             "Keep the figure as a running sum on each rank, without copying data again, and add it "

@@ -286,7 +286,7 @@ def _actions(results: Results, work: SerialWork, milder: _Milder) -> tuple[str, 
         )
         rarer = f"Save half as often{saves(milder.rarer_s)}."
         if work.every_steps == 1:
-            rarer = f"Save more rarely than in every step, as once in an epoch. {rarer}"
+            rarer = f"Save less often than every step, for example once an epoch. {rarer}"
         both = (rarer, behind) if work.every_steps == 1 else (behind, rarer)
         return (
             *((behind,) if is_once else both),

@@ -135,11 +135,8 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
 
 def _taken_out(facts: ImbalanceFacts) -> str:
     """What to do about lines at which the slow ranks alone were seen."""
-    does = "does" if len(facts.overloaded) == 1 else "do"
-    return (
-        f"Take what {wording.ranks(facts.overloaded)} {does}{place(facts)} out of the steps, or "
-        f"split it over all ranks: {spends(facts)}."
-    )
+    alone = f"the extra work of {wording.ranks(facts.overloaded)}{place(facts)}"
+    return f"Remove {alone} from the steps, or split it over all ranks: {spends(facts)}."
 
 
 def _moved(results: Results, facts: ImbalanceFacts) -> str:

@@ -46,6 +46,9 @@ LASTING_ACTIONS = (
 )
 
 
+UNEVEN = "The ranks' work is uneven within each step"
+
+
 def judge(run: Facts) -> Outcome:
     """Whether work alternates between the ranks, and what that costs."""
     results = run.results
@@ -80,7 +83,7 @@ def _of_own_work(run: Facts, found: Judgment, own: OwnLateness) -> Outcome:
     cost = wording.saving(results, gain.seconds, is_bound=True)
     return Finding(
         status=status,
-        title=f"Equal in total, the ranks' work is uneven in each step{inside}{_sizes(own)}",
+        title=f"{UNEVEN}{inside}, though equal in total{_sizes(own)}",
         summary=(
             "Added up, the ranks work equally long (load balance of shared work "
             f"{found.facts.load_balance:.3f}), but in each step one of them has more to do, by its "

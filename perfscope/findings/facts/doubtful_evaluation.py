@@ -20,6 +20,6 @@ def doubtful_evaluation(results: Results, least: float) -> Outcome | None:
     return passed(
         f"A model is set to evaluation {times}, which takes {wording.of_window(share)}. "
         "As it first is before anything is trained, that may be evaluation, which could be done "
-        "more rarely, or collecting of experience that training needs.",
+        "less often, or collecting of experience that training needs.",
         Confidence.LOW,
     )

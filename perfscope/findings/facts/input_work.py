@@ -21,8 +21,8 @@ _ACTIONS = {
         "files."
     ),
     InputPart.DECODE: (
-        "Most of it is decoding and transforming: store the data decoded and scaled once, or "
-        "spread this work over more workers."
+        "Most of it is decoding and transforming: do once, before training, what gives the same in "
+        "each epoch, and store the result."
     ),
     InputPart.COPY: (
         "Most of it is copying and putting together: take whole batches out of one array instead "
@@ -90,6 +90,17 @@ def work_action(results: Results, rank: int) -> str:
     """What to change in the main part of the work on batches; "" where no part is most of it."""
     main = main_part(results, rank)
     return _ACTIONS.get(main, "") if main is not None else ""
+
+
+def is_at_work(results: Results, rank: int) -> bool:
+    """Whether the training thread was seen to work on its batches, and nobody else was.
+
+    Of what is neither reading, decoding nor copying nobody knows that it is no waiting.
+    """
+    parts = _of(results, rank)
+    if parts is None or any(parts.producing.values()):
+        return False
+    return main_part(results, rank) in _ACTIONS
 
 
 def main_part(results: Results, rank: int) -> InputPart | None:

@@ -4,11 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfscope.findings.core.wording import place
-from perfscope.findings.facts.worker_turns import made_at
+from perfscope.findings.facts.input_work import is_at_work
+from perfscope.findings.facts.worker_turns import made_at, training_loaders
 from perfscope.metrics.host.cpu_takers import busy_for_anyone
 from perfscope.metrics.host.resources import busy_cpus
 from perfscope.metrics.results import Results
 from perfscope.units import counted
+
+
+def makes_itself(results: Results, position: int) -> bool:
+    """Whether the training thread makes the batches: known of a loader, else seen in samples."""
+    rank = results.trace.ranks[position]
+    workers = next(training_loaders(rank), {}).get("workers")
+    return is_at_work(results, rank.number) if workers is None else workers == 0
 
 
 def idle_cpus(results: Results, position: int) -> tuple[str, int | None]:
@@ -37,8 +45,8 @@ def crowded(host: str, workers: int, change: str) -> str:
     """That more workers would bring nothing, and what does."""
     more = f"more than {counted(workers, 'worker')}" if workers else "workers"
     return (
-        f"{change} All CPUs of host {host} were busy in this run: {more} of the "
-        "DataLoader would only share them."
+        f"{change} All CPUs of host {host} were busy in this run, so {more} of the DataLoader "
+        "would only share them."
     )
 
 

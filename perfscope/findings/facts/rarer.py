@@ -8,6 +8,17 @@ RARER = (2, 5, 10, 30, 100)
 """How much more rarely it may be done; the first that leaves little is advised."""
 
 
+def less_often(steps: int, times: int, every: int) -> str:
+    """How often to do what is done so many times in so many steps, where one in `every` stays.
+
+    `every 25 steps instead of every 5`, "less often" where steps do not tell.
+    """
+    apart = round(steps / times)
+    if apart < 1 or every >= times:
+        return "less often"
+    return f"every {apart * every:,} steps instead of every {f'{apart:,}' if apart > 1 else 'step'}"
+
+
 def rarer(results: Results, seconds: float, most: int) -> int:
     """The smallest factor that leaves little of so many seconds, at most the given one."""
     for every in RARER:

@@ -77,7 +77,7 @@ RESTS = (
 """In which a rank waits for something else, be it for the disk."""
 
 PROGRESS = "user:progress"
-LIKE = ("does evaluation-like work alone", Account.EVALUATION)
+LIKE = ("runs what looks like an evaluation alone", Account.EVALUATION)
 OUTPUT = ("computes its progress output alone", Account.USER_PHASES)
 
 

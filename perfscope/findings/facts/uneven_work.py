@@ -168,8 +168,9 @@ def equal_samples(results: Results) -> bool | None:
 def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tuple[Excess, ...]:
     """In which phases and functions these ranks work longer than the others, most seconds first.
 
-    Functions are told outside of phases, unless most of what is more lies in none of these: then of
-    all training work, as steps may be known whose parts are not.
+    Functions are told outside of phases, unless most of what is more lies in none of these, or a
+    function in the steps has more of it than any outside: then of all training work, as steps may
+    be known whose parts are not.
     """
     phases = [
         (_name(p), p.id, p.where, _later(start_up, p.id, p.ranks, own_seconds(p)))
@@ -180,10 +181,23 @@ def excess_of(results: Results, ranks: tuple[int, ...], start_up: StartUp) -> tu
     found = _excess(results, ranks, [*phases, *outside])
     work_s = dict(zip(results.efficiency.ranks, results.efficiency.outside_s, strict=True))
     (whole,) = _excess(results, ranks, [("", "", (), work_s)])
-    if sum(max(0.0, one.seconds) for one in found) < MAIN * whole.seconds:
-        training = _functions(results, start_up, TRAINING_ACCOUNTS)
-        found = _excess(results, ranks, [*phases, *training])
+    is_elsewhere = sum(max(0.0, one.seconds) for one in found) < MAIN * whole.seconds
+    training = _functions(results, start_up, TRAINING_ACCOUNTS)
+    inside = _excess(results, ranks, [*phases, *training])
+    if is_elsewhere or _is_in_steps(found[:1], inside[:1]):
+        found = inside
     return tuple(_in_whose_name(results, ranks, one) for one in found[:1]) + found[1:]
+
+
+def _is_in_steps(outside: Sequence[Excess], inside: Sequence[Excess]) -> bool:
+    """Whether a function in the steps takes longer still than what does most outside of them.
+
+    What a phase has is not told by its functions, of which one may be in several phases.
+    """
+    pairs = zip(outside, inside, strict=False)
+    return any(
+        not one.phase and not other.phase and other.seconds > one.seconds for one, other in pairs
+    )
 
 
 def _in_whose_name(results: Results, ranks: tuple[int, ...], excess: Excess) -> Excess:

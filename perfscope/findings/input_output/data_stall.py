@@ -34,6 +34,7 @@ from perfscope.findings.facts.more_producers import (
     crowded,
     idle_cpus,
     loader_actions,
+    makes_itself,
     room_on,
 )
 from perfscope.findings.facts.queue_evidence import queue_evidence
@@ -178,6 +179,9 @@ def _title(
     if made_in:
         by = who_makes(results, results.ledger.ranks[waits_s.index(max(waits_s))])
         return f"{who} {verb}{inside} for batches that {by} produce in {wording.place(made_in)}"
+    if not anew and makes_itself(results, waits_s.index(max(waits_s))):
+        stop = "stops" if verb == "waits" or len(waits_s) == 1 else "stop"
+        return f"{who} {stop} training to prepare each batch{inside}"
     mostly = ", mostly because each epoch starts new workers" if anew else ""
     return f"{who} {verb} for input{inside}{mostly}"
 
@@ -282,6 +286,8 @@ def _first(
     if not found.is_bound and _once(results, rank):
         unpacks = bool(unpacking_action(results, rank.number))
         return made_once(results, replay, found, unpacks=unpacks)
+    if makes_itself(results, worst) and idle_cpus(results, worst)[1] == 0:
+        return as_bare_bound(found)  # batches can only cost less, and never nothing
     return None
 
 

@@ -171,7 +171,7 @@ def _actions(results: Results) -> tuple[str, ...]:
                 "gradients while the others are computed "
                 f"({wording.exported('HOROVOD_AUTOTUNE=1')} searches)."
             ),
-            "Exchange more rarely: larger batches, or backward_passes_per_step.",
+            "Exchange less often: larger batches, or backward_passes_per_step.",
         )
     return (
         (
@@ -184,7 +184,7 @@ def _actions(results: Results) -> tuple[str, ...]:
             if not has_small_buckets(results)
             else "Begin earlier: no find_unused_parameters=True without need."
         ),
-        "Exchange more rarely: larger batches, or no_sync() over several of them.",
+        "Exchange less often: larger batches, or no_sync() over several of them.",
     )
 
 

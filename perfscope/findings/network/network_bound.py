@@ -67,9 +67,9 @@ SINGLE_BYTES = np.dtype(np.float32).itemsize
 """Of a value in single precision, than which MPI adds up nothing narrower that is common."""
 
 MORE_RARELY = (
-    "Exchange half as often (so few bytes take next to no time beside the call itself): combine "
-    "what two steps exchange in one call, or start it without waiting (MPI_I...) and complete it "
-    "where its result is needed"
+    "Make half as many calls, or fewer (so few bytes take next to no time beside the call itself): "
+    "put what several calls exchange, one after the other or in several steps, into one array. Or "
+    "start the exchange without waiting (MPI_I...) and complete it where its result is needed"
 )
 AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
 AT_ONCE = (
@@ -122,7 +122,7 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(run, facts, is_told=True) if is_fault else (),
-        first=_half(results, facts) if is_fault and _is_halved(results) else None,
+        first=_half(run, facts) if is_fault and _is_halved(results) else None,
     )
     return told_only(result)
 
@@ -232,11 +232,16 @@ def _is_halved(results: Results) -> bool:
     return not _without_data(results) and not _as_one(results) and not pickles(results)
 
 
-def _half(results: Results, facts: NetworkFacts) -> Gain:
-    """What the first action saves, with what the rest of the transfer costs."""
-    whole = f"without any transfer the run would take {format_seconds(facts.whole.seconds)} less"
-    rest = f"Half of it is still transferred then; {whole}"
-    return replace(halved(results, facts, _halving(facts)), bridge=rest)
+def _half(run: Facts, facts: NetworkFacts) -> Gain:
+    """What the first action saves, with what the rest of the transfer costs.
+
+    The rest is not told beside the saving of an idle host: it is that of a host with other load.
+    """
+    rest = "That is for half as much transfer"
+    if not run.on_free_cpus.load.edits:
+        whole_s = format_seconds(facts.whole.seconds)
+        rest += f"; without any transfer the run would take {whole_s} less"
+    return replace(halved(run.results, facts, _halving(facts)), bridge=rest)
 
 
 def _largest(results: Results) -> str:

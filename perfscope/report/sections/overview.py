@@ -21,7 +21,7 @@ from perfscope.report.sections.findings import (
 from perfscope.report.sections.quality import trust
 from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.sections.sureness import advice_on, is_too_short, sureness
+from perfscope.report.sections.sureness import advice_on, answer, is_too_short, saving_sentence
 from perfscope.report.text import stopped
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
@@ -127,17 +127,22 @@ def is_of_damage(result: Analysis) -> bool:
     return bool(result.run.damage and first and first.title in result.verdict.sentence)
 
 
-def how_sure(result: Analysis) -> str:
-    """How sure the finding is that the verdict leads with; "" without one, or of a damaged run."""
+def how_sure(result: Analysis) -> list[str]:
+    """How sure the finding is that the verdict leads with, one thing a paragraph.
+
+    Nothing of a damaged run. Without a finding: what the verdict rests on.
+    """
     named = _named(result)
     if result.run.damage:
-        return ""
+        return []
     if not named:
-        return rests_on(result, None) if result.verdict.efficiency.value is not None else ""
+        told = rests_on(result, None) if result.verdict.efficiency.value is not None else ""
+        return [told] if told else []
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
-    told = sureness(first, "" if blocks == 1 else "the first problem")
-    return f"{told} {rests_on(result, first)}".rstrip()
+    told = answer(first, "" if blocks == 1 else "the first problem")
+    saving = f"{saving_sentence(first)} {result.verdict.track_record}".strip()
+    return [one for one in (told, saving, rests_on(result, first)) if one]
 
 
 def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:

@@ -110,6 +110,36 @@ def sureness(row: Outcome, what: str = "") -> str:
     return f"{cause}: measured. Saving: {saving}."
 
 
+def answer(row: Outcome, what: str = "") -> str:
+    """Whether to trust a finding, as a sentence that answers just that; "" of what is no fault.
+
+    `what` is what the cause is said to be of, where there are several.
+    """
+    if not row.status.is_fault:
+        return ""
+    cause = f"cause of {what}" if what else "cause"
+    if is_inferred(row):
+        return f"Partly: the time was measured, and the {cause} is inferred from it."
+    if _may_be_nothing(row):
+        return f"Not yet: the {cause} was measured, and the saving may be nothing."
+    if _may_be_other(row):
+        return f"Partly: the time was measured, and something else than the {cause} may explain it."
+    if first_of(row).gain_s is None:
+        return f"Yes, the {cause}: it was measured. Its saving was not estimated."
+    if row.confidence is Confidence.HIGH and not is_bound(first_of(row)):
+        return f"Yes: the {cause} was measured, and the saving hardly varies from step to step."
+    return f"Yes, the {cause}: it was measured. Take the saving as a rough figure."
+
+
+def saving_sentence(row: Outcome) -> str:
+    """How sure the saving of a finding is, as a sentence; "" where nobody asks."""
+    saving = _how_sure_saving(row) if first_of(row).gain_s is not None else ""
+    if not saving:
+        return ""
+    condition = ", if the cause is right" if is_inferred(row) else ""
+    return f"Saving{condition}: {saving}."
+
+
 def is_inferred(row: Outcome) -> bool:
     """Whether its cause is less certain than its saving."""
     return isinstance(row, FindingRow) and row.is_inferred
@@ -125,12 +155,12 @@ def _how_sure_saving(row: Outcome) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        return f"an upper bound, with no lower one{told}"
+        return f"counts all the time that the fix concerns, and nothing for the new code{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"what simulating the fix predicts{_why_no_interval(row)}"
+        return f"predicted by replaying the run with the fix{_why_no_interval(row)}"
     if row.confidence is Confidence.LOW and not is_inferred(row):
         return "may be nothing. A longer recording would tell"
     low_s, high_s = interval
@@ -144,8 +174,8 @@ def _how_sure_saving(row: Outcome) -> str:
         return f"may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    within = f"give or take {off} by how its steps vary"
-    return f"what simulating the fix predicts, {within}; equal runs may differ by more"
+    within = f"give or take {off} as its steps vary"
+    return f"predicted by replaying the run with the fix, {within}; equal runs may differ by more"
 
 
 def _why_no_interval(row: Outcome) -> str:

@@ -161,7 +161,9 @@ def test_progress_output_is_named_with_its_line() -> None:
     # every 30th of 60 seconds stays
     assert "every 30th time" in finding.actions[0]
     assert finding.gain_s == pytest.approx(58.0, rel=0.03)
-    assert finding.where[0].line == 88
+    assert [frame.line for frame in finding.where] == [20, 88]  # where it is called comes first
+    assert "call print_progress() (mnist.py:88) every" in finding.actions[0]
+    assert finding.actions[0].endswith(", in main() (mnist.py:20).")
 
 
 def test_an_error_after_each_epoch_is_progress_output() -> None:

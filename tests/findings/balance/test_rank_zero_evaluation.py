@@ -48,7 +48,8 @@ def test_names_a_function_that_no_rule_knows(monkeypatch: pytest.MonkeyPatch) ->
     finding = judged(Plan(steps=100, evaluate_s=2.0, markers=False))
     assert finding.status is Status.FAIL
     assert finding.title == (
-        "Rank 0 does evaluation-like work alone in score() (train.py:99) while 3 ranks wait"
+        "Rank 0 runs what looks like an evaluation alone in score() (train.py:99) while 3 ranks "
+        "wait"
     )
     assert finding.confidence is Confidence.MEDIUM
     assert finding.gain_s == pytest.approx(10.0, rel=0.05)
@@ -125,7 +126,7 @@ def test_checkpoints_of_one_rank_have_their_own_advice(every: int) -> None:
     assert finding.gain_s == pytest.approx(5.0 / every, abs=1e-6)
     behind, rarer = (finding.actions[0], finding.actions[1])[:: 1 if every == 2 else -1]
     assert "background" in behind
-    assert ("once in an epoch" in rarer) is (every == 1)
+    assert ("once an epoch" in rarer) is (every == 1)
     assert finding.recommended is not None
     assert finding.recommended.seconds == pytest.approx(2.5, rel=0.01)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.findings.balance.transient_imbalance import UNEVEN
 from perfscope.readers import open_recording
 from tests.findings.analyzed import analyze_trace
 from tests.support import environments
@@ -54,8 +55,6 @@ def test_work_is_told_from_waiting_for_cpus(record: Recorder, name: str, which: 
         assert (clocks["cpu_ns"][1:] >= clocks["cpu_ns"][:-1]).all()
         assert clocks["cpu_ns"][-1] - clocks["cpu_ns"][0] <= clocks["t"][-1] - clocks["t"][0]
     found = analyze_trace(trace).findings["transient_imbalance"]
-    is_own = found.title.startswith(
-        "Equal in total, the ranks' work is uneven in each step in encode()"
-    )
+    is_own = found.title.startswith(f"{UNEVEN} in encode()")
     assert is_own == (which == "unequal")
     assert found.status.is_fault == is_own

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfscope.findings.balance.transient_imbalance import DIAGNOSIS
+from perfscope.findings.balance.transient_imbalance import DIAGNOSIS, UNEVEN
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
@@ -104,7 +104,7 @@ def test_unequal_work_is_told_though_ranks_wait_for_cpus(seed: int, clocks: bool
     found = analyzed.findings["transient_imbalance"]
     assert analyzed.findings["busy_host"].status is Status.INFO
     assert found.status is Status.FAIL
-    assert found.title == "Equal in total, the ranks' work is uneven in each step"
+    assert found.title == f"{UNEVEN}, though equal in total"
     assert "another" in found.summary
     assert found.gain is not None
     assert found.gain.is_bound
@@ -123,7 +123,7 @@ def test_equal_work_on_shared_cpus_stays_quiet(seed: int, clocks: bool) -> None:
     found = analyze_trace(recorded(lives, clocks=clocks)).findings["transient_imbalance"]
     assert not found.status.is_fault
     assert found.gain is None
-    assert found.title != "Equal in total, the ranks' work is uneven in each step"
+    assert found.title != f"{UNEVEN}, though equal in total"
 
 
 def test_unequal_work_is_told_wherever_nothing_else_claims_it(
@@ -139,7 +139,7 @@ def test_unequal_work_is_told_wherever_nothing_else_claims_it(
         monkeypatch.setitem(run.__dict__, "imbalance_judgment", planted)
         found = DIAGNOSIS.judge(run)
         assert isinstance(found, Finding)
-        assert found.title.startswith("Equal in total") == is_own
+        assert found.title.startswith(UNEVEN) == is_own
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.15])

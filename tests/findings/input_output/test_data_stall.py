@@ -99,7 +99,7 @@ def test_the_loader_names_the_setting(settings: dict[str, object], words: list[s
     ("workers", "busy", "word"),
     [
         (4, 3.9, "more than 4 workers of the DataLoader would only share them."),
-        (0, 3.9, "were busy in this run: workers of the DataLoader would only share them."),
+        (0, 3.9, "were busy in this run, so workers of the DataLoader would only share them."),
         (0, 2.5, "Set num_workers=1 or more"),
         (4, 2.5, "from 4 to 8 (1 CPU of host node0 idle)"),
     ],
