@@ -19,6 +19,6 @@ def track_record(saving_s: float, whole_s: float | None) -> str:
     here = f" (here {format_seconds(low)} to {format_seconds(high)})" if is_possible else ""
     least, most = HALF
     return (
-        f"In {PROGRAMS} programs by others that were fixed and timed, half of the fixes saved "
-        f"{least:g} to {most:g} times the prediction{here}, and a quarter saved less."
+        f"In {PROGRAMS} other programs, half of the fixes saved {least:g} to {most:g} times the "
+        f"prediction{here}, a quarter less."
     )

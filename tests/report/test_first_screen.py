@@ -168,10 +168,7 @@ def leading(document: Json, **changes: Any) -> Json:
     return row
 
 
-PREDICTED = (
-    "predicted by replaying the run with the fix, give or take 5 % as its steps vary; equal runs "
-    "may differ by more."
-)
+PREDICTED = "from a replay of the run with the fix, give or take 5 % as its steps vary."
 INFERRED = (
     f"Cause: inferred, from time that was measured. Saving, if the cause is right: {PREDICTED}"
 )

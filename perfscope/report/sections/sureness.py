@@ -127,7 +127,7 @@ def answer(row: Outcome, what: str = "") -> str:
     if first_of(row).gain_s is None:
         return f"Yes, the {cause}: it was measured. Its saving was not estimated."
     if row.confidence is Confidence.HIGH and not is_bound(first_of(row)):
-        return f"Yes: the {cause} was measured, and the saving hardly varies from step to step."
+        return f"Yes: the {cause} was measured, and the saving hardly varies."
     return f"Yes, the {cause}: it was measured. Take the saving as a rough figure."
 
 
@@ -160,7 +160,7 @@ def _how_sure_saving(row: Outcome) -> str:
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"predicted by replaying the run with the fix{_why_no_interval(row)}"
+        return f"from a replay of the run with the fix{_why_no_interval(row)}"
     if row.confidence is Confidence.LOW and not is_inferred(row):
         return "may be nothing. A longer recording would tell"
     low_s, high_s = interval
@@ -174,8 +174,7 @@ def _how_sure_saving(row: Outcome) -> str:
         return f"may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    within = f"give or take {off} as its steps vary"
-    return f"predicted by replaying the run with the fix, {within}; equal runs may differ by more"
+    return f"from a replay of the run with the fix, give or take {off} as its steps vary"
 
 
 def _why_no_interval(row: Outcome) -> str:
