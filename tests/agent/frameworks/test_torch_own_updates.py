@@ -128,6 +128,34 @@ for batch in range(40):
     fine_tune()
 """
 
+REPORTED = """
+import torch
+model = torch.nn.Linear(4, 1)
+def gradients(samples):
+    model.zero_grad()
+    model(torch.ones(samples, 4)).sum().backward()
+    return [parameter.grad.clone() for parameter in model.parameters()]
+for update in range(20):
+    mine = gradients(3)
+    if update % 5 == 4:
+        report = sum(gradients(9)[0].norm() for part in range(6))
+    with torch.no_grad():
+        for parameter, gradient in zip(model.parameters(), mine):
+            parameter.sub_(gradient, alpha=0.1)
+"""
+"""What is reported of gradients updates nothing."""
+
+IN_PARTS = """
+import torch
+model = torch.nn.Linear(4, 1)
+for update in range(40):
+    for part in range(3):
+        model(torch.ones(2, 4)).sum().backward()
+    for parameter in model.parameters():
+        parameter.data = parameter.data - 0.1 * parameter.grad
+        parameter.grad = None
+"""
+
 GAN = """
 import torch
 d, g = torch.nn.Linear(2, 1), torch.nn.Linear(2, 2)
@@ -153,6 +181,8 @@ PROGRAMS = {
     "one by one": ONE_BY_ONE,
     "words": WORDS,
     "two loops": TWO_LOOPS,
+    "reported": REPORTED,
+    "in parts": IN_PARTS,
     "gan": GAN,
 }
 
@@ -176,6 +206,12 @@ def steps(ranks: dict[str, Process]) -> dict[str, Steps]:
 
 def test_each_backward_pass_without_an_optimizer_is_a_step(steps: dict[str, Steps]) -> None:
     assert steps["own update"] == [(0, 0), *((number, 3) for number in range(1, 14))]
+
+
+def test_passes_that_no_update_follows_are_no_steps(steps: dict[str, Steps]) -> None:
+    """But where one needs several: there it is one step of all their samples."""
+    assert steps["reported"] == [(0, 0), *((number, 3) for number in range(1, 20))]
+    assert steps["in parts"] == [(0, 4), *((number, 6) for number in range(1, 40))]
 
 
 def test_an_optimizer_has_the_steps_of_its_own(steps: dict[str, Steps]) -> None:

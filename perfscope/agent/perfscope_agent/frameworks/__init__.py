@@ -56,6 +56,7 @@ _HOOKS = (
     ("torch.distributed.tensor.parallel.api", "torch_models", "install_tensor_parallel"),
     ("torch.distributed.pipelining.stage", "torch_models", "install_pipeline"),
     ("torch.nn.parallel.distributed", "torch_ddp", "install_ddp"),
+    ("torch.nn.parallel.distributed", "torch_parts", "install"),
     ("deepspeed.runtime.engine", "torch_ddp", "note_deepspeed"),
     ("torch", "torch_compile", "loaded"),
     ("jax", "jax", "install"),

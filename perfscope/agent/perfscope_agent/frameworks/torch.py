@@ -17,6 +17,7 @@ from . import (
     torch_doubtful,
     torch_loaders,
     torch_own_updates,
+    torch_parts,
     torch_places,
     torch_profiler,
     torch_traces,
@@ -159,7 +160,7 @@ class _Loop:
         self.evaluation_start_ns = 0
         self.set_first.clear()
 
-    def begins_backward(self, now_ns: int) -> None:
+    def begins_backward(self, now_ns: int, given: tuple[Any, ...] = ()) -> None:
         """Gradients are wanted: an evaluation is over, and so is the forward pass."""
         if self.evaluation_start_ns:
             # A frozen model stays in evaluation mode for good: nothing is written without evidence.
@@ -176,7 +177,7 @@ class _Loop:
             if not self.has_loader:
                 tell(self._count_without_loader)
             if not self.own.is_over:
-                self.own.begins_backward(now_ns, self.unit_samples)
+                self.own.begins_backward(now_ns, self.unit_samples, given)
         # An optimizer that was given a closure calls it, forward pass and all, inside its step.
         start_ns = self.forward_start_ns or self.optimizer_start_ns
         self.emit(recorder.Phase.FORWARD, "forward", start_ns, now_ns)
@@ -210,15 +211,14 @@ class _Loop:
         if self.has_backward and not self.own.is_over:
             self.own.end()
         self.emit(recorder.Phase.OPTIMIZER, "optimizer", self.optimizer_start_ns, now_ns)
-        start_ns = self.unit_start_ns or self.optimizer_start_ns
-        self.optimizer_start_ns = 0
+        start_ns, self.optimizer_start_ns = self.unit_start_ns or self.optimizer_start_ns, 0
         if not steps.is_told:
             unit = steps.Unit(
                 _SOURCE,
                 key,
                 start_ns=start_ns,
                 end_ns=now_ns,
-                samples=self.unit_samples,
+                samples=torch_parts.of_step(self.unit_samples),
                 guesses=self.unit_guesses,
             )
             self.cycle.add(unit)
@@ -313,7 +313,7 @@ def install_backward(module: ModuleType) -> None:
             recorder.trains_here(rec)
             if not _loop.has_backward:
                 tell(debug_settings.at_backward)
-            tell(_loop.begins_backward, rec.now())
+            tell(_loop.begins_backward, rec.now(), args)
             tell(torch_workers.passes_back)
             tell(torch_places.trains)
             if _loop.profiled is not None:

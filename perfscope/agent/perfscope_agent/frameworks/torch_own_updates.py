@@ -1,12 +1,25 @@
 """Steps of programs that update their parameters themselves, without an optimizer of PyTorch.
 
-From one backward pass to the next is an iteration. Gradients may also be accumulated for an
-optimizer that has not stepped yet, so the first ones are kept back until that is unlikely.
+From one backward pass to the next is an iteration, or to the next that meets other parameters,
+where an update needs several. What passes do beyond that, as for a gradient that is only reported,
+belongs to no step. Gradients may also be accumulated for an optimizer that has not stepped yet, so
+the first ones are kept back until that is unlikely.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+
 from .. import steps
+from .torch_leaves import Leaves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, List, Tuple
+    from typing import Counter as Counts
+
+    Pass = Tuple[int, int, int]
+    """When a pass and what follows it begins and ends, and its samples."""
 
 _KEPT_BACK = 64
 
@@ -16,17 +29,25 @@ class OwnUpdates:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._pending: list[tuple[int, int, int]] = []
+        self._pending: list[List[Pass]] = []
+        self._group: list[Pass] = []  # those since the last update
+        self._passes: Counts[int] = Counter()  # updates that needed so many
+        self._leaves = Leaves()
         self.is_over = False  # an optimizer updates the parameters: all that follows is nothing
         self._is_sure = False
-        self._start_ns = 0  # of the running step, 0 none
+        self._start_ns = 0  # of the running pass, 0 none
         self._end_ns = 0  # of its backward pass
-        self._samples = 0  # of the running step
+        self._samples = 0  # of the running pass
         self._delivered = 0  # samples delivered until it began
 
-    def begins_backward(self, now_ns: int, delivered: int) -> None:
-        """A backward pass begins, and with it a step; `delivered` are all samples until now."""
+    def begins_backward(self, now_ns: int, delivered: int, given: tuple[Any, ...]) -> None:
+        """A backward pass begins, and perhaps with it a step.
+
+        `delivered` are all samples until now, `given` what the program gives to the pass.
+        """
         self._close(now_ns)
+        if not self._leaves.are_as_before(given[0] if given else None):
+            self._updated()
         self._start_ns = now_ns
         self._samples, self._delivered = delivered - self._delivered, delivered
 
@@ -43,22 +64,45 @@ class OwnUpdates:
         self.is_over = True
         self._start_ns = 0
         self._pending.clear()
+        del self._group[:]
 
     def finish(self) -> None:
         """Writes what was kept back."""
         self._close(self._end_ns)
+        if self._group:
+            self._pending.append(self._group)
+            self._group = []
         self._is_sure = True
         self._write()
 
     def _close(self, end_ns: int) -> None:
+        """The running pass is over."""
         if self._start_ns and end_ns > self._start_ns:
-            self._pending.append((self._start_ns, end_ns, self._samples))
-            self._is_sure = self._is_sure or len(self._pending) >= _KEPT_BACK
-            self._write()
+            self._group.append((self._start_ns, end_ns, self._samples))
         self._start_ns = 0
+        if len(self._group) >= _KEPT_BACK and not self._passes:
+            # nobody knows of an update: each may have its own
+            self._pending += [[one] for one in self._group]
+            del self._group[:]
+            self._is_sure = True
+            self._write()
+
+    def _updated(self) -> None:
+        """The parameters are others than in the passes so far."""
+        if self._group:
+            self._passes[len(self._group)] += 1
+            self._pending.append(self._group)
+            self._group = []
+        self._is_sure = self._is_sure or len(self._pending) >= _KEPT_BACK
+        self._write()
 
     def _write(self) -> None:
-        if self._is_sure:
-            for start_ns, end_ns, samples in self._pending:
-                steps.emit(self._source, start_ns, end_ns, samples=samples)
-            self._pending.clear()
+        if not self._is_sure:
+            return
+        usual = self._passes.most_common(1)[0][0] if self._passes else 1
+        for group in self._pending:
+            turns = [group[:usual]] if self._passes else [[one] for one in group]
+            for passes in turns:
+                samples = sum([one[2] for one in passes])
+                steps.emit(self._source, passes[0][0], passes[-1][1], samples=samples)
+        self._pending.clear()
