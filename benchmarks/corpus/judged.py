@@ -8,7 +8,11 @@ JUDGED = {
     "restarted_workers": {"exposed_exchange": "true"},
     "transformers_trainer": {"exposed_exchange": "true"},
     "zero_redundancy": {"data_stall": "true"},
+    "accelerate_loop": {
+        "straggler": "false, of one run, with other processes on the two cores",
+    },
     "lightning_classifier": {
+        "rank_zero_evaluation": "half: its check before training, which one sample tells",
         "threads_over_cores": "true, on two cores that others use as well",
     },
     "keras_torch": {"frequent_evaluation": "true", "data_stall": "true"},

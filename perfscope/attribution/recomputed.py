@@ -16,6 +16,9 @@ from perfscope.trace.model import Frame, Function, Trace
 FORWARD = "forward"
 """What frameworks call the method by which a layer computes its output."""
 
+_PARTS = ("apply", "backward")
+"""What calls the forward part of an operation, where it is no layer."""
+
 
 @dataclass(frozen=True)
 class Recomputed:
@@ -118,7 +121,9 @@ class _Ways:
         A way that leads to both has its part of both: a sample speaks for the time around it, so
         that a little of either pass is counted as the other.
         """
-        return next((one for one, _ in self._apart(stack) if _is_layer(one.key)), None)
+        way = [one for one, _ in self._apart(stack)]
+        at = _layer_at(way)
+        return None if at is None else way[at]
 
     def between(self, again: Iterable[int]) -> Collection[str]:
         """The files whose code, in backward passes alone, comes between these and their layers.
@@ -129,7 +134,7 @@ class _Ways:
         inside = set[str]()
         for stack in again:
             way = list(self._apart(stack))
-            first = next(at for at, (one, _) in enumerate(way) if _is_layer(one.key))
+            first = _layer_at([one for one, _ in way]) or 0
             found.update({one.file: share for one, share in reversed(way[:first])})
             inside.update(one.file for one, _ in way[first:])
         return {one for one, share in found.items() if share < MAIN and one not in inside}
@@ -162,5 +167,14 @@ class _Ways:
                 yield frame, backward
 
 
-def _is_layer(function: Function) -> bool:
-    return function[0].rpartition(".")[2] == FORWARD
+def _layer_at(way: Sequence[Frame]) -> int | None:
+    """Where the first layer is that a way leads to; None where it leads to none.
+
+    The backward part of an operation of the program's or a library's own (`autograd.Function`) may
+    apply another operation, as the exchange behind a gather: its forward part is new work.
+    """
+    names = ["", *(one.function.rpartition(".")[2] for one in way)]
+    return next(
+        (at for at, name in enumerate(names[1:]) if name == FORWARD and names[at] not in _PARTS),
+        None,
+    )

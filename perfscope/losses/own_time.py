@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Ints, SmallCodes, blocks, rows_by
+from perfscope.arrays import Bools, Floats, Ints, SmallCodes, blocks, rows_by
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.focus import Focus
@@ -76,7 +76,11 @@ def _by_account(
 
 @dataclass(frozen=True)
 class Moments:
-    """A partition of a rank's life, shape (moments,); activities are such as are no training."""
+    """A partition of a rank's life, shape (moments,); activities are such as are no training.
+
+    A sample's stack speaks for the time around it, and may so stand on the other side of where a
+    phase begins or ends: `is_seen` where the sample itself lies. An activity it tells anywhere.
+    """
 
     begin: Ints
     length: Ints
@@ -84,6 +88,7 @@ class Moments:
     phase: SmallCodes
     stack: SmallCodes
     activity: npt.NDArray[np.int8]
+    is_seen: Bools
 
     @classmethod
     def of(
@@ -101,6 +106,7 @@ class Moments:
             timeline.phases[found.segments],
             found.stacks,
             activity,
+            _have_any(found.boundaries, rank.main_stacks["t"]),
         )
 
     def training_ns(self, focus: Focus) -> int:
@@ -109,6 +115,14 @@ class Moments:
         inside = slice(first, behind)
         is_meant = IS_TRAINING.take(self.account[inside]) & (self.activity[inside] < 0)
         return int((self.length[inside] * is_meant).sum())
+
+
+def _have_any(boundaries: Ints, moments: Ints) -> Bools:
+    """Which pieces of a partition have some of the moments in them; all where there are none."""
+    if not len(moments):
+        return np.ones(len(boundaries) - 1, np.bool_)
+    before = np.searchsorted(np.sort(moments), boundaries)
+    return np.diff(before) > 0
 
 
 def _other_work(
@@ -124,7 +138,8 @@ def _other_work(
     )
     for cause, mine in work.causes(results, places):
         pieces = here[mine]
-        places.see(cause, moments.stack[pieces], moments.length[pieces])
+        seen = pieces[moments.is_seen[pieces] | (moments.activity[pieces] >= 0)]
+        places.see(cause, moments.stack[seen], moments.length[seen])
         yield cause, int(moments.length[pieces].sum())
 
 

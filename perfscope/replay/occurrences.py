@@ -7,6 +7,7 @@ them. What only stack samples tell of has no exact ends: its times are not known
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,13 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Floats, Ints
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.phase_catalog import PhaseCatalog
+from perfscope.attribution.stack_rules import kind_of_id
 from perfscope.attribution.timeline import marked_accounts
 from perfscope.matching.intervals import NOTHING
+from perfscope.metrics.efficiency.visits import nothing_between
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Account
+from perfscope.schema.enums import Account, PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import RowFlag, Trace
 
@@ -38,6 +41,7 @@ class Marks:
     phase: Ints  # index in the phase ids, -1 a step
     account: Ints  # index in Account, NOTHING of phases that have none
     epoch: Ints  # of steps, -1 not known
+    evaluations: Ints | None = None  # indices of the phases that are evaluation, None of none
 
     @classmethod
     def of(cls, results: Results) -> Marks:
@@ -46,7 +50,10 @@ class Marks:
         found = [
             _of_rank(results.trace, place, catalog) for place in range(len(results.trace.ranks))
         ]
-        return cls(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+        whole = cls(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+        kinds = [kind_of_id(one) for one in results.phase_ids]
+        evaluate = np.flatnonzero([one is PhaseKind.EVALUATE for one in kinds])
+        return replace(whole, evaluations=evaluate)
 
     def chosen(self, edit: Edit, phase_ids: tuple[str, ...]) -> Bools:
         """Which of them an edit means: those of its phase, else of its account, else all."""
@@ -61,7 +68,8 @@ class Marks:
     def numbers(self, chosen: Bools, column: Integers, at: Ints) -> Ints:
         """Which time of its rank each moment lies in, from 1; 0 where it lies in none.
 
-        What lies inside another one of the chosen is part of it.
+        What lies inside another one of the chosen is part of it, and evaluations between which no
+        step begins are one.
         """
         result = np.zeros(len(at), np.int64)
         marks = {rank: mine[chosen[mine]] for rank, mine in by_rank(self.column)}
@@ -70,10 +78,20 @@ class Marks:
             if not len(mine):
                 continue
             starts, ends = outermost(self.begin[mine], self.end[mine])
-            number = np.searchsorted(starts, at[here], side="right")
-            inside = (number > 0) & (at[here] < ends[np.maximum(number - 1, 0)])
-            result[here] = np.where(inside, number, 0)
+            found = np.searchsorted(starts, at[here], side="right")
+            inside = (found > 0) & (at[here] < ends[np.maximum(found - 1, 0)])
+            number = self._times(rank, mine, starts, ends)
+            result[here] = np.where(inside, number[np.maximum(found - 1, 0)], 0)
         return result
+
+    def _times(self, rank: int, mine: Ints, starts: Ints, ends: Ints) -> Ints:
+        """The numbers, from 1, of what some marks of a rank are in: what lies in no other one."""
+        begun = np.sort(self.begin[(self.column == rank) & (self.phase < 0)])
+        meant = np.empty(0, np.int64) if self.evaluations is None else self.evaluations
+        if not len(begun) or not np.all(np.isin(self.phase[mine], meant)):
+            return np.arange(1, len(starts) + 1)
+        parted = ~nothing_between(begun, ends[:-1], starts[1:])
+        return np.concatenate([[1], 1 + np.cumsum(parted)])
 
 
 def outermost(begin: Ints, end: Ints) -> tuple[Ints, Ints]:

@@ -82,6 +82,26 @@ def test_a_rank_that_is_always_slower() -> None:
     assert entry.waiting_ns == pytest.approx(STEPS * 0.02e9, rel=1e-6)
 
 
+@pytest.mark.parametrize(("sampled_at", "place"), [([0.07], "evaluate"), ([], None)])
+def test_a_loss_is_where_samples_inside_of_it_are(
+    sampled_at: list[float], place: str | None
+) -> None:
+    """A sample from before an evaluation, whose stack speaks for its first part, names no place."""
+    builder = TraceBuilder(1, end_s=8.0)
+    rank = builder.rank(0)
+    for epoch in range(5):
+        at = 1.0 + epoch
+        rank.phase(PhaseKind.TRAIN, at, at + 0.9).step(epoch, at, at + 0.9)
+        rank.phase(PhaseKind.EVALUATE, at + 0.9, at + 1.0)
+        for moment in (0.2, 0.5, 0.89):
+            rank.stack(at + moment, [("train", "/job/train.py", 5)])
+        for moment in sampled_at:
+            rank.stack(at + 0.9 + moment, [("evaluate", "/job/train.py", 70)])
+    found = account_of(builder.build())
+    (entry,) = [one for one in found.entries if one.cause.account is Account.EVALUATION]
+    assert (entry.frame and entry.frame.function) == place
+
+
 def test_a_rank_that_is_slower_for_a_while() -> None:
     entry = largest(training({(step, 0): 0.02 for step in range(10, 26)}), LossKind.WAITING)
     assert (entry.pattern, entry.ranks, entry.steps) == (LossPattern.WINDOW, (0,), (10, 25))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from perfscope.attribution.ledger import INDEX
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
 from perfscope.replay.assumptions import SINGLE_TIMES
@@ -150,3 +151,20 @@ def test_what_lies_inside_another_is_part_of_it() -> None:
     column = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
     numbers = marks.numbers(np.ones(6, np.bool_), column, at)
     assert numbers.tolist() == [1, 1, 1, 2, 0, 3, 0, 1, 0]
+
+
+def test_evaluations_without_a_step_between_them_are_one() -> None:
+    """Steps of 0-1, 3-4 and 8-9, and evaluations at 1, 2, 4, 5 and 6."""
+    begin = np.array([0, 3, 8, 1, 2, 4, 5, 6])
+    marks = Marks(
+        column=np.zeros(8, np.int64),
+        begin=begin,
+        end=begin + 1,
+        phase=np.array([-1] * 3 + [0] * 5),
+        account=np.array([INDEX[Account.TRAINING]] * 3 + [INDEX[Account.EVALUATION]] * 5),
+        epoch=np.full(8, -1, np.int64),
+        evaluations=np.array([0]),
+    )
+    at = np.array([0, 1, 2, 3, 4, 5, 6, 7])
+    numbers = marks.numbers(marks.phase == 0, np.zeros(8, np.int64), at)
+    assert numbers.tolist() == [0, 1, 1, 0, 2, 2, 2, 0]

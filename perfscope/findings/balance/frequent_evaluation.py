@@ -251,12 +251,14 @@ def _rarer(results: Results, habit: _Habit) -> int:
 def _is_in_full(results: Results, habit: _Habit) -> bool:
     """Whether each rank seems to do all of it: with the others, as long, and without a word.
 
-    Ranks that share an evaluation add up what they found at its end.
+    Ranks that share an evaluation add up what they found at its end. Where no call of any rank was
+    recorded, as of compiled functions that exchange by themselves, nobody knows.
     """
     phase, work = habit.phase, own_seconds(habit.phase)
     ranks = len(results.trace.ranks)
     is_alike = ranks > 1 and len(phase.entering_ranks) == ranks and min(work) > ALONE * max(work)
-    talks = sum(phase.communication_s_by_rank) > NEGLIGIBLE * sum(work)
+    is_heard = any(len(one.operations) or one.totals for one in results.trace.ranks)
+    talks = not is_heard or sum(phase.communication_s_by_rank) > NEGLIGIBLE * sum(work)
     first: dict[int, tuple[float, float]] = {}
     for rank, begin, end in phase.windows_s:
         first.setdefault(rank, (begin, end))

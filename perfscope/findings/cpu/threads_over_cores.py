@@ -8,7 +8,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measure
 from perfscope.findings.core.gain import as_bare_bound
 from perfscope.findings.core.sweep_command import doubled, sweep_command
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.helper_threads import more_cpus
+from perfscope.findings.facts.helper_threads import more_cpus, room_for_gloo
 from perfscope.findings.facts.node_threads import (
     OVERSUBSCRIBED_FAIL,
     VARIABLES,
@@ -291,10 +291,11 @@ def _settings(results: Results, node: NodeLoad, who: str) -> list[str]:
         for pool in fixed
     ]
     if not names and not calls and not fixed:
-        actions.append(
+        start_fewer = (
             f"No known pool has more than {counted(limit, 'thread')}: start fewer in the program "
             "itself (threading, concurrent.futures, num_parallel_calls of tf.data)."
         )
+        actions.append(room_for_gloo(results.trace, node.node, node.ranks, limit) or start_fewer)
     if names:
         command = sweep_command(results.trace, _axes(node, names, limit), oversubscribe=True)
         actions.append(f"To measure the gain and compare step times: `{command}`")

@@ -7,6 +7,7 @@ from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.facts.cpu_contention import waited_longer
 from perfscope.findings.facts.queue_evidence import queue_pace
+from perfscope.judging import ALONE
 from perfscope.metrics.results import Results
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
@@ -90,6 +91,12 @@ def ready_evidence(rank: Rank) -> list[Evidence]:
         Evidence("Batches that were there when asked for", ready),
         Evidence("Waited for those that were not, in the whole run", late),
     ]
+
+
+def are_in_time(rank: Rank) -> bool:
+    """Whether nearly all batches of workers are there when asked for, but those that come first."""
+    counts = _counts(rank)
+    return counts["asked"] >= BATCHES_LEAST and counts["ready"] >= ALONE * counts["asked"]
 
 
 def _counts(rank: Rank) -> Mapping[str, int]:

@@ -1,10 +1,11 @@
 """Threads of a rank that communicate beside its training: Horovod's own, MPI's progress thread."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.foreign import mentions
 from perfscope.metrics.host.resources import NodeThreads, known_cpus
+from perfscope.schema.resources import ThreadsOfRank
 from perfscope.structures import dataclass
 from perfscope.trace.metadata import noted_environment
 from perfscope.trace.model import Rank, Trace
@@ -63,6 +64,19 @@ def more_cpus(trace: Trace, node: NodeThreads, needed: int) -> str:
     if fewer >= len(ranks) or len(trace.ranks) - fewer < 2:
         return asks  # one rank alone would be no distributed training
     return f"{asks}, or start {counted(fewer, 'rank')} fewer on host {node.host}"
+
+
+def room_for_gloo(
+    trace: Trace, node: NodeThreads, ranks: Sequence[ThreadsOfRank], limit: int
+) -> str:
+    """A CPU more for the threads by which gloo exchanges; "" where they hardly want to run."""
+    runnable = [
+        sum(group.runnable_mean for group in rank.groups if "gloo" in group.stem) for rank in ranks
+    ]
+    if max(runnable, default=0.0) < thresholds.HELPERS_LEAST_RUNNABLE:
+        return ""
+    more = more_cpus(trace, node, limit + 1)
+    return f"Leave a CPU beside each rank for gloo's threads, which send and receive: {more}."
 
 
 def by_launcher(trace: Trace, commands: Mapping[str, str]) -> str:

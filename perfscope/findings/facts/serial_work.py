@@ -169,6 +169,9 @@ def _from_phase(results: Results, phase: PhaseResult) -> SerialWork | None:
     late = [a for a in results.communication.late_arrivals if (a.rank, a.phase) == (rank, phase.id)]
     windows = [(start, end) for number, start, end in phase.windows_s if number == rank]
     count = phase.count if phase.entering_ranks == (rank,) else (len(windows) or None)
+    each_s = median(end - start for start, end in windows) if windows else None
+    if count and count < len(windows):  # told call by call
+        each_s = work[position] / count
     frames = phase.where or tuple(a.frame for a in late if a.frame is not None)
     return SerialWork(
         rank=rank,
@@ -178,7 +181,7 @@ def _from_phase(results: Results, phase: PhaseResult) -> SerialWork | None:
         waiting_s=sum(a.waiting_s for a in late),
         stall_s=sum(a.stall_s for a in late),
         count=count,
-        each_s=median(end - start for start, end in windows) if windows else None,
+        each_s=each_s,
         every_steps=_every(results, count),
         where=frames,
         window_s=(windows[0][0], windows[-1][1]) if windows else None,

@@ -53,6 +53,8 @@ _TENSORFLOW = (
     ),
 )
 _OPENMP = "OMP_NUM_THREADS"
+_TORCH_INTEROP = "PTThreadPool"
+"""What PyTorch calls the threads of its inter-op pool."""
 
 
 def busiest_rank(results: Results, node: NodeThreads) -> Rank:
@@ -103,7 +105,7 @@ def _all(rank: Rank, cpus: int) -> Iterator[Pool]:
     yield from _libraries(rank.metadata)
     told = noted_environment(rank.metadata)
     yield from _tensorflow(rank.framework("tensorflow"), cpus, told)
-    yield from _torch(rank.framework("torch"), rank.metadata)
+    yield from _torch(rank)
     threads = _count(rank.framework("daal4py").get("threads"))
     if threads:
         yield Pool("oneTBB of daal4py", threads, "", "daal4py.daalinit(nthreads={})")
@@ -144,15 +146,20 @@ def _tensorflow(
             yield Pool(name, size, variable)  # 0 is TensorFlow's word for: as many as CPUs
 
 
-def _torch(facts: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Pool]:
+def _torch(rank: Rank) -> Iterator[Pool]:
+    """PyTorch's pools; the inter-op pool where its threads were seen.
+
+    It has none until TorchScript forks, whatever its size: eager programs never start it.
+    """
+    facts = rank.framework("torch")
     threads = _count(facts.get("threads"))
     if threads:
-        told = noted_environment(metadata).get(_OPENMP)
+        told = noted_environment(rank.metadata).get(_OPENMP)
         is_set_by_program = told is not None and told != str(threads)
         call = "torch.set_num_threads({})" if is_set_by_program else ""
         yield Pool("PyTorch's intra-op pool", threads, "" if call else _OPENMP, call)
     threads = _count(facts.get("interop_threads"))
-    if threads > 1:
+    if threads > 1 and any(thread.name == _TORCH_INTEROP for thread in rank.threads):
         yield Pool("PyTorch's inter-op pool", threads, "", "torch.set_num_interop_threads({})")
 
 

@@ -17,7 +17,7 @@ from perfscope.findings.core.gain import (
 )
 from perfscope.findings.facts import repeated_reads
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.fast_input import OtherCause, other_cause, ready_evidence
+from perfscope.findings.facts.fast_input import OtherCause, are_in_time, other_cause, ready_evidence
 from perfscope.findings.facts.input_work import (
     cheaper,
     getting_place,
@@ -265,7 +265,7 @@ def _all_actions(
     if anew:
         told.insert(0, anew.action)
     elif not held and ending_workers(rank):
-        told.append(STAYING)
+        told.insert(0 if are_in_time(rank) else len(told), STAYING)
     return tuple(one for one in (*told, main) if one)
 
 

@@ -67,6 +67,28 @@ def test_all_ranks_evaluate_too_often() -> None:
     assert "every 5th time" in finding.actions[1]
 
 
+@pytest.mark.parametrize(("is_heard", "title"), [(True, "Each rank seems"), (False, "Evaluation")])
+def test_ranks_whose_exchange_is_not_seen_may_share_an_evaluation(
+    is_heard: bool, title: str
+) -> None:
+    """As those of JAX, whose compiled functions exchange by themselves."""
+    builder, clock = TraceBuilder(2, end_s=20.0), 1.0
+    for step in range(40):
+        spent = 0.6 if step % 4 == 3 else 0.0
+        for number in (0, 1):
+            rank = builder.rank(number).step(step, clock, clock + 0.3)
+            if is_heard:
+                rank.op("MPI_Allreduce", clock + 0.29, clock + 0.3, sent=8, received=8)
+            if spent:
+                rank.phase(PhaseKind.EVALUATE, clock + 0.3, clock + 0.3 + spent)
+        clock += 0.3 + spent
+    trace = builder.ended(clock, init_s=1.0) if is_heard else builder.build()
+    finding = analyze_trace(trace).findings["frequent_evaluation"]
+    assert finding.status is Status.FAIL
+    assert finding.title.startswith(title)
+    assert any("data[rank::2]" in one for one in finding.actions) is is_heard
+
+
 @pytest.mark.parametrize(
     ("share", "status"), [(0.07, Status.PASS), (0.17, Status.PASS), (0.3, Status.FAIL)]
 )

@@ -24,6 +24,7 @@ def judged(
     seconds: int = 10,
     beside_s: float = 0.0,
     main_waits: float | None = None,
+    named: str = "",
 ) -> Finding:
     """The finding about ranks that compute for some time with so many runnable threads each.
 
@@ -57,6 +58,8 @@ def judged(
                 rank.main_sample(at, cpu_s=at)
                 rank.stack(at, [("main", "/job/train.py", 40)])
                 rank.stack(at, [("watch", "/job/train.py", 9)], tid=77)
+        if named:
+            rank.thread(named, tid=78, samples=100, runnable=60)
         if beside_s:
             rank.thread("python", tid=77, cpu_s=beside_s)
     return analyze_trace(builder.build()).findings["threads_over_cores"]

@@ -74,11 +74,25 @@ def test_where_new_workers_are_the_cause_their_start_is_no_place_of_batches() ->
 def test_workers_shall_be_kept_only_where_their_starts_are_most_of_the_wait(
     loaders: list[dict[str, object]], plan: Epochs, is_told: bool
 ) -> None:
-    finding = analyze_trace(fed_anew(loaders, TURNS, plan)).findings["data_stall"]
+    counts = {**TURNS, "ready": 6} if plan.usual_s > Epochs().usual_s else TURNS
+    finding = analyze_trace(fed_anew(loaders, counts, plan)).findings["data_stall"]
     assert finding.status is Status.FAIL
     assert ("new workers" in finding.title) is is_told
     assert (finding.first is not None) is is_told
     assert finding.actions[0].startswith("Set persistent_workers") is is_told
+
+
+@pytest.mark.parametrize(("ready", "is_first"), [(54, True), (30, False)])
+def test_where_batches_are_there_in_time_cheaper_ones_are_not_what_helps(
+    ready: int, is_first: bool
+) -> None:
+    """Most is waited for the loader of an evaluation, which is started anew as well."""
+    run = fed_anew([ANEW], {**TURNS, "ready": ready}, Epochs(epochs=2, evaluation_s=2.0))
+    finding = analyze_trace(run).findings["data_stall"]
+    assert finding.status.is_fault
+    assert "new workers" not in finding.title
+    assert finding.actions[0].startswith("Set persistent_workers=True, so") is is_first
+    assert sum("persistent_workers" in one for one in finding.actions) == 1
 
 
 @pytest.mark.parametrize(("first_ns", "is_told"), [(1_800_000_000, True), (100_000_000, False)])

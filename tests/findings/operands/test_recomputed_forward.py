@@ -84,3 +84,14 @@ def test_what_a_backward_pass_of_its_own_shares_with_layers_is_none() -> None:
     found = judged(again=2, inside=[HELPER, ("Scale.backward", "/job/model.py", 44)])
     assert found.status is Status.PASS
     assert judged(again=0, inside=[]).status is Status.PASS
+
+
+@pytest.mark.parametrize("applied", [[("Function.apply", "/env/autograd/function.py", 6)], []])
+def test_an_operation_that_a_backward_part_applies_is_no_layer(
+    applied: list[tuple[str, str, int]],
+) -> None:
+    """The backward part of a gather exchanges gradients by the operation for that."""
+    place = "/env/site-packages/torch/distributed/nn/functional.py"
+    gather, exchange = ("_AllGather.backward", place, 344), ("_AlltoAll.forward", place, 471)
+    found = judged(again=2, inside=[gather, *applied, exchange])
+    assert found.status is Status.PASS

@@ -40,6 +40,29 @@ def test_by_hand() -> None:
     assert phases["user:mine"].kind is PhaseKind.USER
 
 
+@pytest.mark.parametrize(
+    ("has_steps", "is_sampled", "count"), [(True, False, 3), (True, True, 3), (False, False, 12)]
+)
+def test_calls_that_evaluate_one_after_the_other_are_one_evaluation(
+    has_steps: bool, is_sampled: bool, count: int
+) -> None:
+    """Four batches after every second step, each with what it takes to fetch it."""
+    builder = TraceBuilder(1, end_s=20.0)
+    rank = builder.rank(0)
+    for step in range(6):
+        at = 1.0 + 2 * step
+        if has_steps:
+            rank.step(step, at, at + 1.0)
+        rank.phase(PhaseKind.TRAIN, at, at + 1.0)
+        for batch in range(4 * (step % 2)):
+            begin = at + 1.0 + 0.2 * batch
+            rank.phase(PhaseKind.INPUT, begin, begin + 0.1)
+            rank.phase(PhaseKind.EVALUATE, begin + 0.12, begin + 0.2)
+            if is_sampled:  # what it does between the calls
+                rank.stack(begin + 0.11, [("evaluate", "/job/train.py", 7)])
+    assert by_id(builder)["evaluate"].count == count
+
+
 def many_names(count: int, name: str) -> TraceBuilder:
     """A phase of 1 ms for each name, and a long one."""
     builder = TraceBuilder(1, end_s=count / 1e3 + 10)

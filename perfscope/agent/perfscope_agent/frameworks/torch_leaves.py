@@ -31,7 +31,7 @@ class Leaves:
     def __init__(self) -> None:
         self._seen: Seen = {}
         self._counted = 0  # updates that showed in what PyTorch counts
-        self._budget = Budget()
+        self._budget = Budget(4 * Budget.AT_ONCE_NS)
 
     def are_as_before(self, loss: Any) -> bool:
         """Whether the graph of a loss ends in parameters that nobody has updated since the last.
@@ -78,7 +78,8 @@ def _digest(leaf: Any) -> int:
 def _leaves(loss: Any) -> list[Any]:
     """The first parameters that a graph leads to."""
     found: list[Any] = []
-    left, seen = [getattr(loss, "grad_fn", None)], set()
+    left: list[Any] = [getattr(loss, "grad_fn", None)]
+    seen: set[int] = set()
     while left and len(found) < _MOST_LEAVES and len(seen) < _MOST_NODES:
         node = left.pop()
         if node is None or id(node) in seen:
