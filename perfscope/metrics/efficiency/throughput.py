@@ -16,6 +16,7 @@ from perfscope.schema.common import Metric
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.damage import Need
+from perfscope.trace.divided_batches import are_divided
 from perfscope.trace.model import Rank, Table
 from perfscope.units import NS
 
@@ -41,7 +42,8 @@ Spans = tuple[Ints, Ints]
 class Samples:
     """Samples of each step, one array a rank, and of all ranks together in the focus.
 
-    Ranks that hold parts of one model are given the same samples: those of one of them count.
+    Ranks that hold parts of one model are given the same samples, and so are those that divide what
+    all of them loaded: those of one of them count.
     """
 
     by_rank: Sequence[npt.NDArray[np.int64]]
@@ -77,8 +79,10 @@ def _once_a_model(
     ranks: Sequence[Rank], samples: list[npt.NDArray[np.int64]]
 ) -> list[npt.NDArray[np.int64]]:
     """The samples of the rank of each model that was told most of them; none of its others."""
-    model = Joined[int]()
+    model, is_divided = Joined[int](), are_divided(ranks)
     for rank in ranks:
+        if is_divided:
+            model.join(ranks[0].number, rank.number)
         told = rank.framework("torch.distributed").get("model_ranks")
         for number in told if isinstance(told, list) else ():
             if isinstance(number, int):

@@ -156,6 +156,74 @@ for update in range(40):
         parameter.grad = None
 """
 
+UNKNOWN = """
+import sys, torch
+torch_leaves = sys.modules["perfscope_agent.frameworks.torch_leaves"]
+model, find = torch.nn.Linear(4, 1), torch_leaves._leaves
+def fails(loss):
+    raise ValueError("a loss of a class of the program's own")
+for update in range(80):
+    if update == 40:
+        sys.modules["perfscope_agent.frameworks.torch"]._loop.own._leaves._budget.spent_ns = 1 << 62
+    for part in range(2):
+        torch_leaves._leaves = fails if update in (20, 30) and part else find
+        model(torch.ones(3, 4)).sum().backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.sub_(parameter.grad, alpha=0.1)
+"""
+"""What was updated is not known at times, and from the half on never."""
+
+LONG_REPORT = REPORTED.replace(
+    "    mine =",
+    """
+    if update == 1:  # it is of this process with its first pass
+        own = sys.modules["perfscope_agent.frameworks.torch"]._loop.own
+        own._leaves._budget.spent_ns = -1 << 62  # however slow it is here, all are looked at
+    mine =""",
+)
+LONG_REPORT = "import sys\n" + LONG_REPORT.replace("range(6)", "range(150)")
+LONG_REPORT += """
+model(torch.ones(3, 4)).sum().backward()
+for part in range(301):
+    gradients(9)
+assert own._count > 300 and len(own._group) == 64, (own._count, len(own._group))
+"""
+
+OWN_NODE = REPORTED.replace(
+    "model(torch.ones(samples, 4))", "Twice.apply(model(torch.ones(samples, 4)))"
+)
+OWN_NODE = OWN_NODE.replace(
+    "def gradients",
+    """
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, given):
+        ctx.variable = torch.rand(3)
+        return given * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+def gradients""",
+)
+"""A function of the program's own keeps something by the name that PyTorch has for parameters."""
+
+LAZY = """
+import sys, torch
+from torch._C import _is_cow_tensor as is_lazy
+whole = torch.ones(2, 4)
+lazy = torch.nn.Parameter(torch._lazy_clone(whole)[1:])
+loss = (torch.ones(1, 4) * lazy).sum()
+assert is_lazy(lazy)
+sys.modules["perfscope_agent.frameworks.torch_leaves"].Leaves()._look(loss)
+assert is_lazy(lazy), "memory was copied"
+address_of = sys.modules["perfscope_agent.frameworks.torch_states"].address_of
+assert address_of(lazy) == address_of(whole) + 16 and is_lazy(whole)
+whole = whole.clone()
+assert address_of(whole[1:]) == whole.data_ptr() + 16
+loss.backward()
+"""
+
 GAN = """
 import torch
 d, g = torch.nn.Linear(2, 1), torch.nn.Linear(2, 2)
@@ -183,6 +251,10 @@ PROGRAMS = {
     "two loops": TWO_LOOPS,
     "reported": REPORTED,
     "in parts": IN_PARTS,
+    "unknown": UNKNOWN,
+    "long report": LONG_REPORT,
+    "own node": OWN_NODE,
+    "lazy": LAZY,
     "gan": GAN,
 }
 
@@ -212,6 +284,28 @@ def test_passes_that_no_update_follows_are_no_steps(steps: dict[str, Steps]) -> 
     """But where one needs several: there it is one step of all their samples."""
     assert steps["reported"] == [(0, 0), *((number, 3) for number in range(1, 20))]
     assert steps["in parts"] == [(0, 4), *((number, 6) for number in range(1, 40))]
+
+
+def test_where_updates_cannot_be_seen_as_many_passes_are_a_step_as_before(
+    steps: dict[str, Steps],
+) -> None:
+    assert steps["unknown"] == [(0, 3), *((number, 6) for number in range(1, 80))]
+
+
+def test_passes_without_an_update_are_not_kept(steps: dict[str, Steps]) -> None:
+    """The program looks at that; its steps are those of its updates, and the passes at its end."""
+    assert len(steps["long report"]) == 20 + 1
+
+
+def test_what_a_function_of_the_program_keeps_is_no_parameter(steps: dict[str, Steps]) -> None:
+    assert steps["own node"] == steps["reported"]
+
+
+def test_parameters_that_share_memory_until_they_are_changed_go_on_to_do_so(
+    steps: dict[str, Steps],
+) -> None:
+    """The program looks at that."""
+    assert len(steps["lazy"]) == 1
 
 
 def test_an_optimizer_has_the_steps_of_its_own(steps: dict[str, Steps]) -> None:

@@ -18,11 +18,14 @@ for program in sys.argv[1:]:
 """
 
 
-def ranks_of(programs: Mapping[str, str], place: Path) -> dict[str, Process]:
+def ranks_of(
+    programs: Mapping[str, str], place: Path, variables: Mapping[str, str] | None = None
+) -> dict[str, Process]:
     """What was written about each program, which computes gradients and so is a rank."""
     for name, text in {"all": ALL, **programs}.items():
         (place / name).write_text(text, encoding="utf-8")
     python = environments.environment("torch").python
-    job = run(["all", *programs], place / "trace", python=python, cwd=place)
+    names = ["all", *programs]
+    job = run(names, place / "trace", python=python, cwd=place, variables=variables)
     assert job.exit_code == 0, job.stderr
     return dict(zip(programs, job.of_role("rank"), strict=True))

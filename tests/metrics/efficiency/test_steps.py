@@ -67,6 +67,44 @@ def test_ranks_that_hold_parts_of_one_model_count_their_samples_once() -> None:
     assert steps.samples_per_s.value == pytest.approx(32 / 0.9)
 
 
+BATCHES = [11, 12, 13]
+
+
+def divided(*digests: list[int], ranks: int = 2, others: int = 0) -> StepsResult:
+    """Ranks that gave the half of what they loaded to their models, by digests of each rank."""
+    builder = told(samples=32)
+    for rank, own in enumerate(digests):
+        seen = {"ranks": ranks, "steps": 10, "others": others if rank else 0, "digests": own}
+        builder.rank(rank).set(metadata={"frameworks": {"torch": {"divided": seen}}})
+    return steps_of(builder)
+
+
+def test_ranks_that_divide_a_batch_that_all_of_them_loaded_count_its_samples_once() -> None:
+    steps = divided(BATCHES, BATCHES)
+    assert steps.samples == 10 * 32
+    assert steps.samples_per_s.value == pytest.approx(32 / 0.9)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        divided(BATCHES, [11, 12, 14]),  # each rank has batches of its own
+        divided(BATCHES, BATCHES[:2]),
+        divided([11, 11, 11], [11, 11, 11]),  # as where what comes first is the same everywhere
+        divided([], []),
+        divided(BATCHES),
+        divided(BATCHES, BATCHES, others=1),  # as where several updates need one batch
+        divided(BATCHES, BATCHES, ranks=4),  # the others of which were not recorded
+        divided([0, 0], [0, 0]),
+    ],
+)
+def test_what_loaders_tell_counts_on_each_rank_unless_all_loaded_the_same(
+    steps: StepsResult,
+) -> None:
+    assert steps.samples == 2 * 10 * 32
+    assert steps.samples_per_s.value == pytest.approx(2 * 32 / 0.9)
+
+
 def test_a_function_between_two_optimizer_steps_is_what_its_name_tells() -> None:
     """Steps that a framework tells follow each other without a gap: not all in them is training."""
     builder = TraceBuilder(1, end_s=20.0)

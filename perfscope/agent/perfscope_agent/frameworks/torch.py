@@ -218,7 +218,7 @@ class _Loop:
                 key,
                 start_ns=start_ns,
                 end_ns=now_ns,
-                samples=torch_parts.of_step(self.unit_samples),
+                samples=torch_parts.ends_step(self.unit_samples),
                 guesses=self.unit_guesses,
             )
             self.cycle.add(unit)
@@ -288,7 +288,7 @@ def install_loader(module: ModuleType) -> None:
                 torch_workers.ended(self, is_ready, is_grad_enabled(), end_ns - begin_ns)
                 raise
             end_ns = rec.now()
-            tell(_loop.takes_batch, wrap.batch_length(data), is_grad_enabled(), end_ns)
+            tell(_loop.takes_batch, torch_parts.loaded(data), is_grad_enabled(), end_ns)
             torch_workers.count(self, is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
             return data
 

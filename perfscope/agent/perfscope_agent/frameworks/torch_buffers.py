@@ -12,7 +12,7 @@ import sys
 from .. import files, metadata, recorder
 from ..library import types
 from ..places import Places
-from . import torch_compile, torch_groups
+from . import torch_compile, torch_groups, torch_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _pieces(rec: Any, tensor: Any, number: int) -> bytes | None:
         return None
     size = int(tensor.numel()) * int(tensor.element_size())
     count, each = (_PIECES, _PIECE_BYTES) if size > _PIECES * _PIECE_BYTES else (1, size)
-    begin, stride = _address(tensor), size // count
+    begin, stride = torch_states.address_of(tensor), size // count
     free = stride - each + 1
     starts = [begin + at * stride + _mixed(number * _PIECES + at + 1) % free for at in range(count)]
     numbers = types["u64"] * count
@@ -182,14 +182,6 @@ def _pieces(rec: Any, tensor: Any, number: int) -> bytes | None:
     if not rec.read_pieces(numbers(*starts), numbers(*[each] * count), count, into):
         return None
     return bytes(memoryview(into).cast("B")[: count * each])
-
-
-def _address(tensor: Any) -> int:
-    """Where a tensor begins; `data_ptr` would give one memory of its own that shares another's."""
-    of_storage = getattr(torch_compile.module()._C, "_data_address", None)
-    if of_storage is None:
-        return int(tensor.data_ptr())
-    return int(of_storage(tensor)) + int(tensor.storage_offset()) * int(tensor.element_size())
 
 
 def _program_line() -> str | None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 64
 _MOST_LEAVES = 2
+_LEAF = "AccumulateGrad"
+"""What nodes of a graph are called that lead to a parameter; the program's end in Backward."""
+
 _ENOUGH = 8
 """Updates, one after the other, that counts told: they tell the others as well."""
 
@@ -33,14 +36,14 @@ class Leaves:
         self._counted = 0  # updates that showed in what PyTorch counts
         self._budget = Budget(4 * Budget.AT_ONCE_NS)
 
-    def are_as_before(self, loss: Any) -> bool:
+    def are_as_before(self, loss: Any) -> bool | None:
         """Whether the graph of a loss ends in parameters that nobody has updated since the last.
 
-        False where that is not known, or where looking has taken too long.
+        None where that is not known, as where looking has taken too long.
         """
         if not self._budget.is_left():
             self._seen = {}
-            return False
+            return None
         begin_ns = time.thread_time_ns()
         try:
             before, self._seen = self._seen, self._look(loss)
@@ -48,7 +51,9 @@ class Leaves:
             notes.pass_on(error)
             before, self._seen = {}, {}
         self._budget.spent_ns += time.thread_time_ns() - begin_ns
-        if not before or before.keys() != self._seen.keys():
+        if not before or not self._seen:
+            return None
+        if before.keys() != self._seen.keys():
             return False
         if any(before[one][:2] != now[:2] for one, now in self._seen.items()):
             self._counted += 1
@@ -63,7 +68,11 @@ class Leaves:
     def _look(self, loss: Any) -> Seen:
         is_counted = self._counted >= _ENOUGH
         return {
-            id(leaf): (leaf._version, leaf.data_ptr(), 0 if is_counted else _digest(leaf))
+            id(leaf): (
+                leaf._version,
+                torch_states.address_of(leaf),
+                0 if is_counted else _digest(leaf),
+            )
             for leaf in _leaves(loss)
         }
 
@@ -85,8 +94,7 @@ def _leaves(loss: Any) -> list[Any]:
         if node is None or id(node) in seen:
             continue
         seen.add(id(node))
-        leaf = getattr(node, "variable", None)
-        if leaf is not None:
-            found.append(leaf)
+        if type(node).__name__ == _LEAF:  # a node of the program's own has attributes of its own
+            found.append(node.variable)
         left += [below for below, _ in reversed(node.next_functions)]
     return found

@@ -30,7 +30,8 @@ class OwnUpdates:
     def __init__(self, source: str) -> None:
         self._source = source
         self._pending: list[List[Pass]] = []
-        self._group: list[Pass] = []  # those since the last update
+        self._group: list[Pass] = []  # those since the last update, the first ones of many
+        self._count = 0  # all of them
         self._passes: Counts[int] = Counter()  # updates that needed so many
         self._leaves = Leaves()
         self.is_over = False  # an optimizer updates the parameters: all that follows is nothing
@@ -46,7 +47,13 @@ class OwnUpdates:
         `delivered` are all samples until now, `given` what the program gives to the pass.
         """
         self._close(now_ns)
-        if not self._leaves.are_as_before(given[0] if given else None):
+        is_same = self._leaves.are_as_before(given[0] if given else None)
+        if is_same is None:  # as many passes make an update as before
+            if self._count >= self._usual():
+                self._updated()
+        elif not is_same:
+            if self._count:
+                self._passes[self._count] += 1
             self._updated()
         self._start_ns = now_ns
         self._samples, self._delivered = delivered - self._delivered, delivered
@@ -64,42 +71,51 @@ class OwnUpdates:
         self.is_over = True
         self._start_ns = 0
         self._pending.clear()
-        del self._group[:]
+        self._drop_group()
 
     def finish(self) -> None:
         """Writes what was kept back."""
         self._close(self._end_ns)
-        if self._group:
-            self._pending.append(self._group)
-            self._group = []
+        self._keep_group()
         self._is_sure = True
         self._write()
 
     def _close(self, end_ns: int) -> None:
         """The running pass is over."""
         if self._start_ns and end_ns > self._start_ns:
-            self._group.append((self._start_ns, end_ns, self._samples))
+            self._count += 1
+            if self._count <= max(_KEPT_BACK, self._usual()):
+                self._group.append((self._start_ns, end_ns, self._samples))
         self._start_ns = 0
         if len(self._group) >= _KEPT_BACK and not self._passes:
             # nobody knows of an update: each may have its own
             self._pending += [[one] for one in self._group]
-            del self._group[:]
+            self._drop_group()
             self._is_sure = True
             self._write()
 
     def _updated(self) -> None:
         """The parameters are others than in the passes so far."""
-        if self._group:
-            self._passes[len(self._group)] += 1
-            self._pending.append(self._group)
-            self._group = []
+        self._keep_group()
         self._is_sure = self._is_sure or len(self._pending) >= _KEPT_BACK
         self._write()
+
+    def _keep_group(self) -> None:
+        if self._group:
+            self._pending.append(self._group)
+        self._drop_group()
+
+    def _drop_group(self) -> None:
+        self._group, self._count = [], 0
+
+    def _usual(self) -> int:
+        """How many passes most updates needed; 1 as long as nobody knows."""
+        return self._passes.most_common(1)[0][0] if self._passes else 1
 
     def _write(self) -> None:
         if not self._is_sure:
             return
-        usual = self._passes.most_common(1)[0][0] if self._passes else 1
+        usual = self._usual()
         for group in self._pending:
             turns = [group[:usual]] if self._passes else [[one] for one in group]
             for passes in turns:

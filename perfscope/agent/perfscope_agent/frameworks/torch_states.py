@@ -72,7 +72,14 @@ def _kept(optimizer: Any) -> Iterator[tuple[str, Any]]:
 
 def array_of(tensor: Any) -> operand_arrays.Array | None:
     """Where the values of a tensor lie; None of one that is not dense, or elsewhere."""
-    address = getattr(sys.modules["torch._C"], "_data_address", None)
-    place = (tensor.data_ptr(),) if address is None else (address(tensor), tensor.storage_offset())
     form = tensor.dtype, tensor.device, tensor.layout, tensor.requires_grad, tensor.shape
-    return operand_arrays.of_torch([*form, tensor.stride(), *place])
+    return operand_arrays.of_torch([*form, tensor.stride(), address_of(tensor)])
+
+
+def address_of(tensor: Any) -> int:
+    """Where a tensor begins; `data_ptr` would give one memory of its own that shares another's."""
+    of_storage = getattr(sys.modules["torch._C"], "_data_address", None)
+    if of_storage is None:
+        return int(tensor.data_ptr())
+    begin = int(of_storage(tensor))
+    return begin and begin + int(tensor.storage_offset()) * int(tensor.element_size())
