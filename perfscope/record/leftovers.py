@@ -6,10 +6,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from perfscope.record.summary import files_of
+from perfscope.record.summary import MAGIC, files_of
 
 _ENDINGS = (".def", ".rec")
-_SCRATCH = ("*/*.memory-*.tmp", "*/*.stacks-*.json", "*/*.rec.new")
+_SCRATCH = ("*/*.memory-*.tmp", "*/*.stacks-*.json")
+
+_UNNAMED = "*/*.rec.new"
+"""Files of records that have not got their name: where a process was killed before, they are
+empty; where the file system refused it, they hold all that it recorded."""
 
 
 def bring_in(directory: Path) -> list[tuple[Path, Path]]:
@@ -23,9 +27,11 @@ def bring_in(directory: Path) -> list[tuple[Path, Path]]:
         what it holds.
     """
     left_there = []
-    for record in files_of(directory, "*/*.rec"):
+    for definitions in files_of(directory, "*/*.def"):
+        record = definitions.with_suffix(".rec")
         for left in _left_by(record.stem):
-            if _is_completed(record, left):
+            has_records = any(_has_records(left / name) for name in ("own.rec", "own.rec.new"))
+            if not has_records or _is_completed(record, left):
                 shutil.rmtree(left, ignore_errors=True)
             else:
                 left_there.append((left, record))
@@ -50,10 +56,20 @@ def _complete(target: Path, source: Path) -> None:
 
 def remove_scratch(directory: Path) -> None:
     """Removes what killed processes left unfinished; that of other tools may hold command lines."""
-    for pattern in _SCRATCH:
-        for path in files_of(directory, pattern):
-            with contextlib.suppress(OSError):
-                path.unlink()
+    scratch = [path for pattern in _SCRATCH for path in files_of(directory, pattern)]
+    scratch += [path for path in files_of(directory, _UNNAMED) if not _has_records(path)]
+    for path in scratch:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _has_records(path: Path) -> bool:
+    """Whether a file of records tells whose they are."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def _left_by(name: str) -> Iterator[Path]:

@@ -270,7 +270,7 @@ def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
         contents=_count(told, "contents"),
         shares={str(name): _share(value) for name, value in named.items()},
         fewest=min(map(whole, counts), default=0),
-        least_zero=_share(told.get("least_zero", 1.0)),
+        least_zero=1.0 if told.get("least_zero") is None else _share(told["least_zero"]),
         returns=_count(told, "contents_back"),
         subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
         is_number=told.get("kind") == "number",
@@ -283,5 +283,6 @@ def _count(told: Mapping[str, Any], key: str) -> int:
 
 
 def _share(value: object) -> float:
-    is_number = isinstance(value, int | float) and math.isfinite(value)
-    return min(1.0, max(0.0, float(value))) if isinstance(value, int | float) and is_number else 0.0
+    if not isinstance(value, int | float) or (isinstance(value, float) and math.isnan(value)):
+        return 0.0
+    return float(min(1, max(0, value)))  # an integer may be longer than a float can be

@@ -68,11 +68,22 @@ def test_the_source_of_the_line_stands_below_its_place() -> None:
 def test_what_takes_the_time_of_the_line_is_told_where_its_source_does_not(
     source: str, told: str
 ) -> None:
+    assert told in quoting(source, {"samples": 39, "calls_samples": 37})
+
+
+@pytest.mark.parametrize("counts", [(0, 0), (0, 5), (5, 6)])
+def test_counts_that_cannot_be_tell_nothing(counts: tuple[int, int]) -> None:
+    seen = dict(zip(("samples", "calls_samples"), counts, strict=True))
+    assert "Line 99 change = norm(new)" in quoting("change = norm(new)", seen)
+
+
+def quoting(source: str, seen: Json) -> str:
+    """A page that leads with a line of this source, in such samples."""
     document = two_ranks_evaluation()
     where = [{"file": "/home/me/train.py", "line": 99, "function": "evaluate"}]
-    seen = {"samples": 39, "of": 400, "calls": "numpy.svd", "calls_samples": 37}
-    leading(document, gain_s=2.0, where=where, source_line=source, seen=seen)
-    assert told in words(document)
+    counted = {"of": 400, "calls": "numpy.svd", **seen}
+    leading(document, gain_s=2.0, where=where, source_line=source, seen=counted)
+    return words(document)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,14 @@ static void note_failure(const char *what, int error)
     ps_define_note(text, (uint32_t)length);
 }
 
+static void note_unnamed(int error)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text, "The records are in a file that ends in .rec.new and cannot be renamed: %s.",
+                          strerror(error));
+    ps_define_note(text, (uint32_t)length);
+}
+
 /* Names the files <pid>-<start ticks>. A process that ran another recorded program before, and replaced it by exec,
  * has files of that name already: the next ones get a third number. */
 static bool create_definitions(const char *directory, uint64_t max_bytes)
@@ -152,7 +160,7 @@ static bool open_files(void)
     ps_fill_identity(header);
     ps_note_limits();
     if (!ps_buffer_name())
-        note_failure("the record file cannot be named", errno);
+        note_unnamed(errno);
     ps_drain_note();
     if (!ps_recorder.recordings)
         on_exit(at_exit, NULL); /* a forked child has inherited it */

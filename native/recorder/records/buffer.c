@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "process/address_space.h"
@@ -22,6 +23,9 @@
 #define SMALLEST_MAPPING (1u << 19)
 #define ZERO_BYTES 65536u
 #define UNNAMED ".new"
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
 #define ADDRESS_SPACE_SHARE 32 /* of what the job may still map, the recording takes this part */
 
 static struct {
@@ -127,7 +131,8 @@ ps_header *ps_buffer_create(const char *named, uint64_t max_bytes)
         errno = ENAMETOOLONG;
         return NULL;
     }
-    int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    unlink(path); /* of a process that was killed */
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0)
         return NULL;
     uint64_t bytes = max_bytes < SMALLEST_MAPPING ? SMALLEST_MAPPING : max_bytes;
@@ -157,7 +162,18 @@ ps_header *ps_buffer_create(const char *named, uint64_t max_bytes)
 bool ps_buffer_name(void)
 {
     char path[PS_PATH_BYTES];
-    return unnamed_path(path) && rename(path, buffer.path) == 0;
+    if (!unnamed_path(path)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    /* A file that has the name already stays, where the file system can tell. */
+    if (syscall(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, buffer.path, RENAME_NOREPLACE) == 0 ||
+        (errno != EEXIST && rename(path, buffer.path) == 0))
+        return true;
+    int error = errno;
+    ps_copy_text(buffer.path, sizeof buffer.path, path); /* records go on there */
+    errno = error;
+    return false;
 }
 
 static void note_disk_full(int error)

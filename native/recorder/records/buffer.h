@@ -20,7 +20,7 @@ extern _Atomic uint64_t ps_buffer_limits[PS_PRIORITIES];
 
 /* Maps a new file of at most max_bytes. Returns the header, or NULL with errno set. The file gets its name by
  * ps_buffer_name(), when the header is filled: of a process that is killed before, no recording is found that tells
- * nothing. False with errno set where it cannot be named. */
+ * nothing. False with errno set where it cannot be named: records go on in it all the same. */
 ps_header *ps_buffer_create(const char *named, uint64_t max_bytes);
 bool ps_buffer_name(void);
 /* Obtains disk space until so many slots have it, if it can be had; the limits follow. */

@@ -67,7 +67,7 @@ class Operand:
             "requires_grad": array.has_gradient,
             **self.contents.told("contents"),
             "shares": means,
-            "least_zero": round(self.least_zero, 4) if "zero" in means else None,
+            **({"least_zero": round(self.least_zero, 4)} if "zero" in means else {}),
         }
 
 

@@ -179,7 +179,9 @@ def quoted(row: Outcome) -> tuple[str, str]:
     if not isinstance(row, FindingRow) or not row.source_line or not row.where:
         return "", ""
     line, seen = f"Line {row.where[0].line}", row.seen
-    if seen is None or not seen.calls or seen.calls.rpartition(".")[2] in row.source_line:
+    if seen is None or not seen.calls or not 0 < seen.calls_samples <= seen.samples:
+        return line, row.source_line
+    if seen.calls.rpartition(".")[2] in row.source_line:
         return line, row.source_line
     share = format_share(seen.calls_samples / seen.samples)
     return f"{line} ({share} of its samples in {shortened(seen.calls, 60)})", row.source_line

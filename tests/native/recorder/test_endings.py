@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from perfscope.record.leftovers import remove_scratch
+import pytest
+
+from perfscope.record.leftovers import bring_in, remove_scratch
+from perfscope.record.summary import MAGIC
 from tests.native.recorder import running
 from tests.native.recorder.conftest import Start
 from tests.native.recorder.decode import PHASE
@@ -158,8 +161,27 @@ def test_killed_while_its_files_are_made_a_process_leaves_no_recording_that_tell
     [unnamed] = (tmp_path / "run").glob("*/*.rec*")
     assert unnamed.stat().st_size > 0
     assert unnamed.suffix == ".new"
+    recorded = unnamed.with_name("another.rec.new")  # of a file system that refused to rename it
+    recorded.write_bytes(MAGIC)
     remove_scratch(tmp_path / "run")
-    assert not unnamed.exists()
+    assert [one.name for one in (tmp_path / "run").glob("*/*.rec*")] == [recorded.name]
+
+
+def test_killed_while_files_on_its_node_are_made_a_process_leaves_nothing_there(
+    library: Path, tmp_path: Path
+) -> None:
+    local = tmp_path / "local"
+    local.mkdir()
+    preloaded = f"{running.interposing(KILLED, tmp_path)}:{library}"
+    variables = {"LD_PRELOAD": preloaded, "PERFSCOPE_LOCAL_DIR": str(local)}
+    command = running.python_command("forked_recording.py")
+    done = running.run(command, library, tmp_path / "run", variables=variables)
+    assert done.exit_code == -signal.SIGKILL
+    assert [one.name for one in local.glob("*/*.rec*")] == ["own.rec.new"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PERFSCOPE_LOCAL_DIR", str(local))
+        assert bring_in(tmp_path / "run") == []
+    assert list(local.iterdir()) == []
 
 
 def test_ordinary_processes_leave_nothing(library: Path, tmp_path: Path) -> None:
