@@ -191,7 +191,7 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
     where = f" in {wording.place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = ", besides communication and other load," if is_disturbed and ranks > 1 else ""
+    own = ", besides communication and waiting for CPUs," if is_disturbed and ranks > 1 else ""
     what = f"{inside(label(first))}{_for_whom(first)}{where}"
     evened = _evened(first, losses.window_ns * NS / ranks)
     return f" The largest loss{own} is {what}: {each}{pattern}{evened}."

@@ -35,8 +35,9 @@ _CHEAPER = {
     InputPart.DECODE: "store the data decoded and scaled once.",
     InputPart.COPY: "take whole batches out of one array instead of single samples.",
     InputPart.OTHER: (
-        "it is code of the program's own that runs for each batch anew. Do it once before the "
-        "training and keep the result, or for a whole batch with operations on arrays."
+        "this code of the program runs again for each batch. Look at what the line does for each "
+        "sample (a search in a list, a loop), do it for the whole batch with array operations, or, "
+        "if it gives the same each time, once before training."
     ),
 }
 """What makes the main part of the work on batches cheaper."""

@@ -86,6 +86,7 @@ def judge(run: Facts) -> Outcome:
         # no network needs no time
         gain=computed or as_bound(max(facts.whole, first, key=lambda one: one.seconds)),
         confidence=_confidence(facts, is_counted=is_counted),
+        ranks=tuple(rank.number for rank in results.trace.ranks) if needless else (),
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=(*(one.evidence for one in needless), *_evidence(results)),
         first=first,

@@ -18,9 +18,9 @@ from perfscope.trace.model import Frame, Function, Rank
 from perfscope.units import format_count, format_seconds, format_share
 
 ACTION = (
-    "Give {name} a cache that holds all that comes back: `@lru_cache(maxsize=None)` keeps "
-    "everything, as far as memory suffices, a larger maxsize (now {most}) the last so many. If its "
-    "arguments never come back, a cache saves nothing: remove it."
+    "Give {name} a cache that holds every result that is asked for again: raise maxsize (now "
+    "{most}), or keep all of them with `@lru_cache(maxsize=None)` if memory suffices. If its "
+    "arguments never come back, no cache helps: remove it."
 )
 
 

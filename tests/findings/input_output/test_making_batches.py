@@ -11,7 +11,7 @@ from tests.support.trace_builder import TraceBuilder
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("draw", "it is code of the program's own that runs for each batch anew"),
+        ("draw", "this code of the program runs again for each batch"),
         ("decode", "store the data decoded and scaled once"),
     ],
 )
