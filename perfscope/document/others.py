@@ -47,8 +47,8 @@ def beside_others(
     if top:
         longer = f"{gain.at_most}{format_seconds(gain.seconds)} longer"
         if without_s > 0.0 and is_more(gain.seconds, without_s):
-            longer += f": each rank had no CPU for {format_seconds(without_s)} on average"
-            longer += ", and waiting and transfer took longer for it"
+            longer += f": at work, each rank had no CPU for {format_seconds(without_s)} on average"
+            longer += ", and all that it waited for took longer"
         return f"{of_job} Processes outside the job made this run {longer}.".lstrip()
     told = f"Processes outside the job {f'used {used}' if used else 'use its CPUs'}"
     saved = of.of_run.saving(gain.seconds, is_bound=gain.is_bound)
