@@ -354,16 +354,6 @@ def test_odd_numbers_are_none() -> None:
     assert (one.share("padding"), one.share("zero")) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("told", "share"), [(None, 1.0), ("much", 0.0), (10**400, 1.0), (-(10**400), 0.0), (0.25, 0.25)]
-)
-def test_a_share_may_be_any_number_or_none(told: object, share: float) -> None:
-    """Of values that were not looked at nothing is known: not that few of them are zero."""
-    array = operand(name="x", least_zero=told, shares={"zero": told})
-    (found,) = worked_on({"operands": {"sites": [site(array)]}})
-    assert found.operands[0].least_zero == share
-
-
 def test_odd_sizes_are_those_of_no_array() -> None:
     huge = operand(name="x", shape=[1 << 62] * 40)
     told = {"operands": {"sites": [site(huge, picked="x", picked_apart=4096, contents_once=99)]}}

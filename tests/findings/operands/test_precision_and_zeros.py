@@ -193,3 +193,13 @@ def test_odd_times_of_subnormal_values_are_unknown(times: Any) -> None:
     told = {"sites": [site(operand())], "subnormal_times": {"float64": times}}
     (found,) = worked_on({"operands": told})
     assert found.operands[0].subnormal_times == SUBNORMAL_TIMES
+
+
+@pytest.mark.parametrize(
+    ("told", "share"), [(None, 1.0), ("much", 0.0), (10**400, 1.0), (-(10**400), 0.0), (0.25, 0.25)]
+)
+def test_a_share_may_be_any_number_or_none(told: object, share: float) -> None:
+    """Of values that were not looked at nothing is known: not that few of them are zero."""
+    array = operand(name="x", least_zero=told, shares={"zero": told})
+    (found,) = worked_on({"operands": {"sites": [site(array)]}})
+    assert found.operands[0].least_zero == share
