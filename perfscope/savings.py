@@ -91,10 +91,10 @@ class Wholes:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
         `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`. What an idle host has
-        left of it is a part of what the run takes there. A bound is told as the rough estimate that
-        it has turned out to be: as many fixes saved more as saved less.
+        left of it is a part of what the run takes there. A bound is `up to 2.57 s`,
+        without a range.
         """
-        told = f"{'roughly' if is_bound else 'about'} {format_seconds(seconds)}"
+        told = f"{'up to' if is_bound else 'about'} {format_seconds(seconds)}"
         if not is_bound and (ends := _ends(interval)):
             why = ", depending on how it works out" if is_by_assumption else ""
             told += f" ({ends}{why})"

@@ -123,7 +123,7 @@ def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
         "about 12.0 s (10.0 s to 14.0 s) of this 40.0 s run, or 30.0 %"
     )
     assert of.fix(12.0, is_bound=True, interval=(10.0, 14.0)) == (
-        "roughly 12.0 s of this 40.0 s run, or 30.0 %"
+        "up to 12.0 s of this 40.0 s run, or 30.0 %"
     )
     told = Wholes(None, 10.0).fix(2.0, interval=(1.0, 3.0), is_by_assumption=True)
     assert told == (
@@ -141,5 +141,5 @@ def test_a_saving_on_a_busy_host_is_told_with_what_it_was_there() -> None:
 
 def test_what_an_idle_host_leaves_is_a_part_of_the_run_there() -> None:
     assert Wholes(40.0, 10.0, others_s=16.0).fix(12.0, is_bound=True, under_load_s=15.0) == (
-        "roughly 12.0 s of the 24.0 s that this run would take on an idle host, or 50.0 %"
+        "up to 12.0 s of the 24.0 s that this run would take on an idle host, or 50.0 %"
     )

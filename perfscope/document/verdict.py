@@ -92,7 +92,8 @@ def _how_near(top: Sequence[Finding], of: Wholes) -> str:
     if saving is None:
         return ""
     whole_s = of.run_s or of.window_s
-    return track_record(saving.seconds, whole_s and whole_s - (of.others_s or 0.0))
+    whole_s = whole_s and whole_s - (of.others_s or 0.0)
+    return track_record(saving.seconds, whole_s, is_bound=saving.is_bound)
 
 
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:

@@ -163,7 +163,7 @@ def test_a_saving_is_told_alike_everywhere(trace: Shown) -> None:
         if row["gain_interval_s"] and row["gain_basis"] != "upper_bound":
             low, high = map(format_seconds, row["gain_interval_s"])
             assert text.count(f"{low} to {high}") >= 3  # card, finding, terminal
-        bound = "roughly" if row["gain_basis"] == "upper_bound" else "about"
+        bound = "up to" if row["gain_basis"] == "upper_bound" else "about"
         of_run = rf"{re.escape(f'{bound} {told}')}( \([^)]*\))? of this [\d.]+ \w+ run, or "
         assert len(re.findall(of_run + re.escape(format_share(run_share)), text)) >= 2
         assert f"{told} ({format_share(run_share)} of the " in text
@@ -198,7 +198,7 @@ def test_the_headline_promises_what_the_first_action_saves(trace: Shown) -> None
         assert "fix would save" not in sentence
         return
     saved = format_seconds(first["first_action"]["gain_s"])
-    bound = "roughly" if first["first_action"]["gain_basis"] == "upper_bound" else "about"
+    bound = "up to" if first["first_action"]["gain_basis"] == "upper_bound" else "about"
     assert f"The fix would save {bound} {saved} " in sentence
     for told in re.findall(r"that saves (?:up to )?([\d.]+ \w+)", first["actions"][0]):
         assert told == saved

@@ -108,8 +108,8 @@ def needless_buffers(run: Facts, whole_s: float) -> Needless | None:
             f"Each of {counted(found.syncs, 'forward pass', 'forward passes')} begins with a "
             f"broadcast of the model's buffers from its first rank. {found.names} are "
             f"{part} of that, no rank wrote them between two passes, and in "
-            f"each of {counted(least, 'look')} the receivers held already what came. Without it "
-            "the run would take up to "
+            f"each of {counted(least, 'look')} the receivers already held the data they were sent. "
+            "Without it the run would take up to "
             f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
         ),
         gain=gain,
@@ -131,7 +131,7 @@ def _action(found: ResentBuffers) -> str:
     every = f"DistributedDataParallel sends {found.names} in every forward pass, the same each time"
     apart = "make them plain attributes of the module instead of buffers (no register_buffer)"
     if not found.is_all:
-        return wording.there(at, f"{every}: {apart}; its other buffers may change and stay.")
+        return wording.there(at, f"{every}: {apart}; keep its other buffers registered.")
     once = (
         "" if found.argument == NEWEST else ", and give every rank the same ones at the beginning"
     )

@@ -170,8 +170,8 @@ def _if_whole(run: Facts, frame: Frame) -> tuple[str, ...]:
     if name is None:
         return ()
     told = (
-        f"Line {frame.line} spends its time in {name}. If that needs all of the data at once, do "
-        "it less often, or replace it by something cheaper that serves as well."
+        f"Line {frame.line} spends most of its time in {name}. If that needs all of the data at "
+        "once, do it less often, or replace it by something cheaper that serves as well."
     )
     return (told,)
 

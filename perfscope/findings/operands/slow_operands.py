@@ -44,6 +44,12 @@ TO_ZERO = (
 )
 """`{0}` is the operand."""
 
+AS_PICKED = (
+    "Have what follows take the result with that axis first: to copy it back into the old order "
+    "costs half or more of what this saves."
+)
+"""The copy back goes across memory as the picking did."""
+
 CAUSES = (
     Cause(
         slow_operands.subnormal,
@@ -108,10 +114,11 @@ CAUSES = (
         "What has one number on that axis lies a cache line or more apart: each value that is "
         "picked fetches a whole line, where values in one piece need one line for several",
         "Store `{0}` with that axis first, once before the loop "
-        "(`np.ascontiguousarray(np.moveaxis({0}, {2}, 0))`, of a table `{0}.T`), and pick rows.",
+        "(`np.ascontiguousarray(np.moveaxis({0}, {2}, 0))`, of a table `{0}.T`), and pick rows. "
+        f"{AS_PICKED}",
         "Store `{0}` with that axis first, once before the loop (`{0}.movedim({2}, 0)"
         ".contiguous()` of a tensor, `np.ascontiguousarray(np.moveaxis({0}, {2}, 0))` of an "
-        "array), and pick rows.",
+        f"array), and pick rows. {AS_PICKED}",
     ),
 )
 
@@ -220,10 +227,8 @@ def _evidence(line: HotLine, operand: Operand) -> tuple[Evidence, ...]:
     if slow_operands.of_zeros(operand):
         rows.append(Evidence("Zero of its sampled values", format_share(operand.share("zero"))))
     if operand.picked:
-        what, one = ("Places", "place") if operand.picked_axis else ("Rows", "row")
-        apart = f"From one value of a {one} to the next"
-        rows.append(Evidence(f"{what} that are picked", operand.picked))
-        rows.append(Evidence(apart, operand.picked_apart_bytes, "bytes"))
+        rows.append(Evidence(f"Indices selected along axis {operand.picked_axis}", operand.picked))
+        rows.append(Evidence("Stride between values", operand.picked_apart_bytes, "bytes"))
     elif operand.layout == "strided":
         rows.append(Evidence("From one value to the next", operand.stride_bytes, "bytes"))
     return tuple(rows)

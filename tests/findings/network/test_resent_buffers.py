@@ -89,7 +89,7 @@ def test_buffers_that_change_are_sent_on() -> None:
     assert "never change: `feats` (14.4 MiB)" in found.title
     assert "sync_buffers=False" not in found.actions[0]
     assert "plain attributes" in found.actions[0]
-    assert "other buffers may change and stay" in found.actions[0]
+    assert "; keep its other buffers registered." in found.actions[0]
     assert found.gain_s == pytest.approx(0.9 * STEPS * EACH_S, rel=0.02)
 
 

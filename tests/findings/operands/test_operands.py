@@ -202,7 +202,7 @@ def test_rows_that_are_picked_from_columns(layout: str) -> None:
     assert finding.title.endswith("picks rows across the memory layout of `rows`")
     assert finding.gain_s == pytest.approx((1 - 8 / 128) * 0.1 * STEPS, rel=0.02)
     assert "`rows = np.ascontiguousarray(rows)`" in finding.actions[0]
-    assert ("From one value of a row to the next", 1_600_000) in [
+    assert ("Stride between values", 1_600_000) in [
         (row.label, row.value) for row in finding.evidence
     ]
 
@@ -217,6 +217,8 @@ def test_columns_that_are_picked_from_rows() -> None:
         "`np.ascontiguousarray(np.moveaxis(rows, 1, 0))`, of a table `rows.T`"
         in (finding.actions[0])
     )
+    assert "what follows take the result with that axis first" in finding.actions[0]
+    assert finding.evidence[-2].label == "Indices selected along axis 1"
 
 
 @pytest.mark.parametrize(
