@@ -164,7 +164,8 @@ def _without_seen(program: Program, work: Work, edits: Sequence[Edit]) -> Work:
     pieces of a kind is a third of each: which one it was in is chance. Pieces are alike that are
     of the same rank, account and kind of segment, before calls with about as much work; whether
     work belongs to a phase of training, samples may tell as well. What several edits take of a kind
-    is what they take of its pieces as the samples tell them.
+    is what they take of its pieces as the samples tell them; none of it is taken before or after
+    the stretch of the run in which they tell them of it.
     """
     after = work.ns.copy()
     for edit in edits:
@@ -174,9 +175,28 @@ def _without_seen(program: Program, work: Work, edits: Sequence[Edit]) -> Work:
     kind = program.segment_kind[program.row_segment[work.row]]
     account = np.where(IS_TRAINING[work.account], len(ACCOUNTS), work.account)
     alike = dense(program.row_rank[work.row], account, kind, size)
+    alike = dense(alike, _is_within(alike, work.row, after != work.ns).view(np.uint8))
     whole, left = np.bincount(alike, work.ns), np.bincount(alike, after)
     share = np.divide(left, whole, out=np.ones_like(left), where=whole > 0)
     return replace(work, ns=work.ns * share[alike])
+
+
+def _is_within(alike: Ints, row: Int32s, seen: Bools) -> Bools:
+    """Which pieces lie in the stretch of their kind in which some are seen, shape (pieces,).
+
+    From the first to the last one, and on both sides as much more as lies between two of them on
+    average; the whole run where there is only one. `row` tells the order in time.
+    """
+    kinds = int(alike.max(initial=-1)) + 1
+    count = np.bincount(alike[seen], minlength=kinds)
+    first, last = np.full(kinds, np.inf), np.full(kinds, -np.inf)
+    np.minimum.at(first, alike[seen], row[seen])
+    np.maximum.at(last, alike[seen], row[seen])
+    beyond = np.where(count == 1, np.inf, 0.0)
+    several = count > 1
+    beyond[several] = (last[several] - first[several]) / (count[several] - 1)
+    begin, end = first - beyond, last + beyond
+    return np.asarray((row >= begin[alike]) & (row <= end[alike]))
 
 
 def _kept(program: Program, work: Work, edit: Edit, chosen: Bools) -> Floats:

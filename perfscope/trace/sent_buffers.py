@@ -21,12 +21,15 @@ class SentBuffer:
     written: int  # times that the program wrote it between two broadcasts
     looks: int  # comparisons of what the rank held with what it was sent; 0 on the rank that sends
     same: int  # looks in which it held that already
+    revisits: int  # comparisons, in places that stay, with what the rank held at the look before
+    kept: int  # those in which it was the same
 
 
 @dataclass(frozen=True)
 class SentBuffers:
     """The buffers of one model on one rank; the largest of them, where there are many."""
 
+    model: int  # its number among those that the rank wraps
     argument: str  # of DistributedDataParallel, that has them sent
     made_at: Frame | None  # the line that makes it; None unknown
     syncs: int  # broadcasts of all of them
@@ -41,6 +44,7 @@ def sent_buffers(rank: Rank) -> Iterator[SentBuffers]:
         if not isinstance(row, Mapping):
             continue
         yield SentBuffers(
+            model=count_under(row, "model"),
             argument=str(row.get("argument")),
             made_at=frame_of(row.get("made_at")),
             syncs=count_under(row, "syncs"),
@@ -52,11 +56,13 @@ def sent_buffers(rank: Rank) -> Iterator[SentBuffers]:
 def _buffers(rows: Any) -> Iterator[SentBuffer]:
     for row in rows[:_MOST_BUFFERS] if isinstance(rows, list) else ():
         if isinstance(row, Mapping) and isinstance(row.get("name"), str):
-            looks = count_under(row, "looks")
+            looks, revisits = count_under(row, "looks"), count_under(row, "revisits")
             yield SentBuffer(
                 name=str(row["name"]),
                 bytes=count_under(row, "bytes"),
                 written=count_under(row, "written"),
                 looks=looks,
                 same=min(count_under(row, "same"), looks),
+                revisits=revisits,
+                kept=min(count_under(row, "kept"), revisits),
             )

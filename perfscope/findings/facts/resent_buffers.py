@@ -1,4 +1,4 @@
-"""Buffers that a data-parallel model sends in each forward pass although nobody changes them."""
+"""Buffers that a data-parallel model sends in each forward pass without being seen to change."""
 
 import math
 from collections import defaultdict
@@ -25,14 +25,18 @@ NEWEST = "forward_sync_buffers"
 """The argument by which a model still sends its buffers once, when it is made."""
 
 
+UNWRITTEN = "if nothing writes them through .data or NumPy"
+"""What nobody counts: ranks would differ from then on without a word."""
+
+
 @dataclass(frozen=True)
 class ResentBuffers:
-    """What is sent in each forward pass and is the same each time."""
+    """What is sent in each forward pass and was not seen to change."""
 
     argument: str  # of DistributedDataParallel
     made_at: Frame | None
     syncs: int
-    buffers: tuple[SentBuffer, ...]  # that nobody changed, the largest first; looks of all ranks
+    buffers: tuple[SentBuffer, ...]  # not seen to change, the largest first; looks of all ranks
     is_all: bool  # no other buffer is sent with them
     share: float  # of all that this operation moves
 
@@ -55,7 +59,7 @@ def resent_buffers(run: Facts) -> ResentBuffers | None:
         return None
     kept, most = max(told, key=lambda pair: sum(one.bytes for one in pair[0]) * pair[1].syncs)
     size = sum(one.bytes for one in kept)
-    share = size * most.syncs / whole
+    share = min(1.0, size * most.syncs / whole)
     if share <= ALONE:
         return None
     is_all = size == most.bytes
@@ -69,13 +73,24 @@ def _calls(run: Facts) -> int:
 
 
 def _models(run: Facts) -> list[list[SentBuffers]]:
-    """Each model as all ranks tell it, the first rank first; those that some rank lacks are out."""
-    ranks = [list(sent_buffers(rank)) for rank in run.results.trace.ranks]
-    return [list(model) for model in zip(*ranks, strict=False)]
+    """Each model as all ranks tell it, the first rank first.
+
+    Those that some rank lacks are out, and those whose numbers cannot be: ranks that sent it not
+    equally often or not as much, or buffers larger than all of them.
+    """
+    ranks = [{one.model: one for one in sent_buffers(rank)} for rank in run.results.trace.ranks]
+    shared = [number for number in ranks[0] if all(number in rank for rank in ranks)]
+    models = [[rank[number] for rank in ranks] for number in shared]
+    return [model for model in models if _can_be(model)]
+
+
+def _can_be(ranks: Sequence[SentBuffers]) -> bool:
+    is_alike = len({(one.syncs, one.bytes) for one in ranks}) == 1
+    return is_alike and all(sum(row.bytes for row in one.buffers) <= one.bytes for one in ranks)
 
 
 def _unchanged(ranks: Sequence[SentBuffers]) -> tuple[SentBuffer, ...]:
-    """The buffers that no rank wrote, and that each receiver held already when it looked."""
+    """The buffers that no rank was seen to write, and that receivers held when they looked."""
     by_name: defaultdict[str, list[SentBuffer]] = defaultdict(list)
     for rank in ranks:
         for one in rank.buffers:
@@ -84,10 +99,14 @@ def _unchanged(ranks: Sequence[SentBuffers]) -> tuple[SentBuffer, ...]:
     for seen in by_name.values():
         looks, same = sum(one.looks for one in seen), sum(one.same for one in seen)
         is_known = len(seen) == len(ranks) and looks >= FEWEST_LOOKS
-        is_written = any(one.written for one in seen)
-        if is_known and not is_written and same == looks:
+        if is_known and same == looks and all(map(_is_kept, seen)):
             found.append(replace(seen[0], looks=looks, same=same))
     return tuple(sorted(found, key=lambda one: -one.bytes))
+
+
+def _is_kept(one: SentBuffer) -> bool:
+    """Whether a rank holds what it held before, as far as it was looked at."""
+    return not one.written and one.kept == one.revisits >= FEWEST_LOOKS
 
 
 def needless_buffers(run: Facts, whole_s: float) -> Needless | None:
@@ -103,24 +122,26 @@ def needless_buffers(run: Facts, whole_s: float) -> Needless | None:
     size = format_bytes(sum(one.bytes for one in found.buffers))
     part = "all" if found.is_all else format_share(found.share)
     return Needless(
-        told=f", of buffers that never change: {found.names}",
+        told=f", of buffers that were not seen to change: {found.names}",
         summary=(
             f"Each of {counted(found.syncs, 'forward pass', 'forward passes')} begins with a "
             f"broadcast of the model's buffers from its first rank. {found.names} are "
-            f"{part} of that, no rank wrote them between two passes, and in "
-            f"each of {counted(least, 'look')} the receivers already held the data they were sent. "
-            "Without it the run would take up to "
+            f"{part} of that. No rank was seen to write them between two passes, and in "
+            f"each of {counted(least, 'look')} receivers already held the data they were sent. "
+            "Writes through .data or NumPy are not counted, and looks are at some of the data in "
+            "some of the passes. If nothing writes them that way, without the broadcasts "
+            "the run would take up to "
             f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
         ),
         gain=gain,
         rows=(
-            Evidence("Sent in each forward pass, and the same each time", size),
+            Evidence("Sent in each forward pass, and not seen to change", size),
             Evidence("Looks at what receivers held, by samples", least),
             Evidence("Of these, the broadcast changed nothing", least),
         ),
         action=_action(found),
         where=(found.made_at,) if found.made_at else (),
-        confidence=Confidence.HIGH,
+        confidence=Confidence.MEDIUM,
         is_alone=True,
     )
 
@@ -128,14 +149,17 @@ def needless_buffers(run: Facts, whole_s: float) -> Needless | None:
 def _action(found: ResentBuffers) -> str:
     """What has them sent no more; the others, which change, have to be sent on."""
     at = f"In {wording.place(found.made_at)}" if found.made_at else ""
-    every = f"DistributedDataParallel sends {found.names} in every forward pass, the same each time"
+    every = f"DistributedDataParallel sends {found.names} in every forward pass"
     apart = "make them plain attributes of the module instead of buffers (no register_buffer)"
     if not found.is_all:
-        return wording.there(at, f"{every}: {apart}; keep its other buffers registered.")
+        kept = f"{every}: {apart}, {UNWRITTEN}; keep its other buffers registered."
+        return wording.there(at, kept)
     once = (
         "" if found.argument == NEWEST else ", and give every rank the same ones at the beginning"
     )
-    return wording.there(at, f"Pass {found.argument}=False{once}, or {apart}. {every}.")
+    return wording.there(
+        at, f"Pass {found.argument}=False{once}, or {apart}, {UNWRITTEN}. {every}."
+    )
 
 
 def saved_without(run: Facts, found: ResentBuffers, whole_s: float) -> Gain:

@@ -7,29 +7,29 @@ from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.thresholds import FAIL_SHARE
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.told import is_left, told_only
-from perfscope.judging import MAIN
+from perfscope.judging import MAJOR
 from perfscope.losses.patterns import FEWEST_UNITS, MOST_OF
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Early, Edit, RefusedEditError
 from perfscope.replay.replay import Replay
 from perfscope.replay.segments import SCHEDULED
 from perfscope.schema.enums import Status
-from perfscope.units import counted, format_share
+from perfscope.units import counted, format_seconds, format_share
 
 FROM_THE_START = ("communication_lifetime", "process_lifetime", "steps")
 """Kinds of the focus of analysis that leave out no step at the beginning."""
 
 ACTION = (
-    "Change nothing for it in a long run. Where many runs are as short as this one, keep what is "
-    "made at the beginning for the next one."
+    "Where runs are as short as this one, keep what is made at the beginning for the next one. In "
+    "a longer run, look whether it comes back."
 )
 
 
 def told_of_beginning(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings; work that only the first steps do is a note, and so is being late by it.
 
-    That is work of which the replay takes away nearly all in the first steps, of no more than half
-    of the run, and next to none in the later ones: there it would be no finding. Of ranks that do
+    That is work of which the replay takes away nearly all in the first steps, no more than a tenth
+    of them, and next to none in the later ones: there it would be no finding. Of ranks that do
     more than others nothing of the kind is said, nor of what the host does: that may come back.
     """
     if not _is_from_the_start(run.results):
@@ -55,7 +55,7 @@ def _is_from_the_start(results: Results) -> bool:
 def _early(replay: Replay, finding: Finding) -> Early | None:
     """How far what a finding is worth lies in the first steps; None where that is not asked."""
     gain = finding.gain
-    if gain is None or gain.is_once or not finding.status.is_fault or not gain.edits:
+    if gain is None or gain.is_once or not gain.edits or not _is_told(finding.status):
         return None
     if not all(map(_takes_work_away, gain.edits)):
         return None
@@ -64,6 +64,11 @@ def _early(replay: Replay, finding: Finding) -> Early | None:
     except RefusedEditError:
         return None
     return found.early if found else None
+
+
+def _is_told(status: Status) -> bool:
+    """Whether it is a fault, or would be if it were more certain."""
+    return status.is_fault or status is Status.INFO
 
 
 def _takes_work_away(edit: Edit) -> bool:
@@ -79,7 +84,7 @@ def _is_over(found: Early) -> bool:
     is_of_several = found.of >= 2 * FEWEST_UNITS and found.steps > max(1, found.of // 100)
     is_most = found.gain_s >= MOST_OF * (found.gain_s + found.rest_s)
     is_little_left = found.rest_s < FAIL_SHARE * found.rest_length_s
-    return is_of_several and found.steps <= MAIN * found.of and is_most and is_little_left
+    return is_of_several and found.steps <= MAJOR * found.of and is_most and is_little_left
 
 
 def _note(finding: Finding, found: Early) -> Finding:
@@ -92,12 +97,11 @@ def _note(finding: Finding, found: Early) -> Finding:
         status=Status.INFO,
         title=f"{finding.title}, only in {first}",
         summary=(
-            f"{finding.summary} {format_share(share)} of that lies in {first}; without the rest "
-            f"the other {later} would be {format_share(left)} shorter. A longer run does not pay "
-            "again for what is done only at the beginning: that is no problem by itself, unless "
-            "it comes back."
+            f"{finding.summary} {format_share(share)} of that lies in {first}. Without it this "
+            f"run would be {format_seconds(found.gain_s)} shorter in these steps; the other "
+            f"{later} would be {format_share(left)} shorter. Whether a longer run pays for it "
+            "again, one recording cannot show."
         ),
-        gain=None,
         first=None,
         evidence=(
             *finding.evidence,

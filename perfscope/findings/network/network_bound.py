@@ -366,7 +366,7 @@ DIAGNOSIS = Diagnosis(
         "transfer by rank, collectives by size, gain of each change, the functions that move data; "
         "of a buffer that is mostly zeros how much of it, and in how many looks at its buffer a "
         "collective changed nothing; buffers of a model that are sent in each forward pass and "
-        "that nobody changes"
+        "that nobody was seen to change"
     ),
     gain_from=(
         "replay on a network that needs no time: an upper bound; of zeros, without the bytes that "

@@ -25,13 +25,18 @@ class Net(torch.nn.Module):
         self.register_buffer("bank", torch.randn(4096, 64, generator=generator))
         self.register_buffer("turned", torch.randn(64, 4096, generator=generator).t())
         self.register_buffer("hidden", torch.randn(4096, 16, generator=generator))
+        self.register_buffer("seldom", torch.randn(4096, 12, generator=generator))
         self.register_buffer("anew", torch.randn(4096, 8, generator=generator))
+        self.passes = 0
         self.norm, self.head, self.rank = torch.nn.BatchNorm1d(64), torch.nn.Linear(64, 1), rank
 
     def forward(self, nodes):
         around = self.table[self.index[nodes]].mean(1)
         self.bank[nodes[0]] = around[0].detach() + self.rank
         self.hidden.numpy()[...] = self.rank
+        self.passes += 1
+        if self.rank == 0 and self.passes == 10:  # the first rank alone, between two looks
+            self.seldom.data.add_(1.0)
         self.anew = self.anew.clone()
         return self.head(self.norm(around))
 
@@ -94,6 +99,9 @@ def test_who_changes_a_buffer_and_what_receivers_hold_already(ranks: list[Proces
             assert row["written"] == 0
             assert row["looks"] == row["same"]
             assert looks <= row["looks"] < PASSES
+            assert 8 <= row["revisits"] == row["kept"]
+        assert rows["seldom"]["written"] == 0
+        assert rows["seldom"]["kept"] == rows["seldom"]["revisits"] - 1
         written = {name: rows[name]["written"] for name in counted}
         assert written == dict.fromkeys(counted, PASSES - 1)
         seen = {name for name in counted | uncounted if rows[name]["looks"] > rows[name]["same"]}

@@ -1,8 +1,9 @@
 """Buffers that DistributedDataParallel sends in each forward pass: which ones anybody changes.
 
 Whether the program has written a buffer since it was sent, PyTorch's count of its versions tells,
-in every pass. As not all writes are counted, some pieces of what a receiver holds are compared as
-well, before and after some of the broadcasts: all without an operation of PyTorch.
+in every pass. As not all writes are counted, some pieces of what a rank holds are compared as well:
+on a receiver before and after some of the broadcasts, and on each rank, in places that stay, with
+what was there at the look before. All without an operation of PyTorch.
 """
 
 from __future__ import annotations
@@ -77,17 +78,29 @@ class _Buffer:
     def __init__(self, place: int, name: str, size: int) -> None:
         self.place = place
         self.told: dict[str, Any] = {"name": name, "bytes": size}
-        self.told.update(written=0, looks=0, same=0)
+        self.told.update(written=0, looks=0, same=0, revisits=0, kept=0)
         self.sent: tuple[int, int] | None = None
         """Identity and version once the last broadcast was over."""
         self.held: bytes | None = None
+        self.last: bytes | None = None
+        """Pieces in places that stay, at the last look."""
 
-    def begins(self, tensor: Any, number: int, rec: Any) -> None:
+    def begins(self, tensor: Any, number: int, rec: Any, is_receiver: bool) -> None:
         """A broadcast comes; its pieces are read where there is a recorder to read them."""
         now = _state(tensor)
         self.told["written"] += self.sent is not None and self.sent != now
         self.sent = now
-        self.held = _pieces(rec, tensor, number) if rec is not None else None
+        self.held = _pieces(rec, tensor, number) if is_receiver else None
+        self._compare(_pieces(rec, tensor, 0))
+
+    def _compare(self, now: bytes | None) -> None:
+        """With the look before: what the first rank writes uncounted, it is rarely seen to send."""
+        if now is None:
+            return
+        if self.last is not None and (any(now) or any(self.last)):
+            self.told["revisits"] += 1
+            self.told["kept"] += now == self.last
+        self.last = now
 
     def ends(self, tensor: Any, number: int, rec: Any, keeps_version: bool) -> None:
         """It is over; `keeps_version` says that it will be no version of its own."""
@@ -107,7 +120,8 @@ def made(model: Any, initialize: Any) -> None:
     name = next((one for one in _NAMES if one in parameters), "")
     if not name or not getattr(model, name, False) or len(_models) >= _MOST_MODELS:
         return
-    _models.append(_Model(model, {"argument": name, "made_at": _program_line()}))
+    told = {"model": len(_models), "argument": name, "made_at": _program_line()}
+    _models.append(_Model(model, told))
 
 
 def begins(model: Any, tensors: Any, is_receiver: bool) -> _Model | None:
@@ -121,13 +135,13 @@ def begins(model: Any, tensors: Any, is_receiver: bool) -> _Model | None:
         return None
     if len(tensors) != known.count:  # others than those that were chosen
         known.rows = []
-        _told.remove(known.told)
+        _told[:] = [one for one in _told if one is not known.told]
         return None
     number = known.told["syncs"]
     known.told["syncs"] += 1
-    rec = recorder.current if is_receiver and _is_due(number) else None
+    rec = recorder.current if _is_due(number) else None
     for row in known.rows:
-        row.begins(tensors[row.place], number, rec)
+        row.begins(tensors[row.place], number, rec, is_receiver)
     return known
 
 
@@ -147,7 +161,7 @@ def _keeps_versions(kind: Any) -> bool:
 
 
 def _is_due(number: int) -> bool:
-    if number < _FIRST_LOOKS:
+    if number < _FIRST_LOOKS or number & (number - 1) == 0:
         return True
     return _mixed(number) % _LOOK_EVERY == 0 and number < _LOOK_EVERY * _MOST_LOOKS
 
