@@ -21,17 +21,18 @@ REPLAYED = Record(38, "replayed fixes of other programs", (0.9, 1.8))
 BOUNDS = Record(39, "fixes of other programs with an upper bound", (0.9, 1.5))
 
 
-def track_record(saving_s: float, whole_s: float | None, *, is_bound: bool) -> str:
+def track_record(saving_s: float, whole_s: float | None, *, is_bound: bool, has_range: bool) -> str:
     """What that means for a saving, or for an upper bound of one, as a sentence.
 
-    The seconds are left out where they would be more than `whole_s`, what the run takes.
+    The seconds are left out beside a range of the saving's own, beside a bound, and where they
+    would be more than `whole_s`, what the run takes.
     """
     of = BOUNDS if is_bound else REPLAYED
     low, high = (one * saving_s for one in of.half)
-    is_possible = whole_s is not None and high < whole_s
-    here = f" (here {format_seconds(low)} to {format_seconds(high)})" if is_possible else ""
+    is_told = not is_bound and not has_range and whole_s is not None and high < whole_s
+    here = f" (here {format_seconds(low)} and {format_seconds(high)})" if is_told else ""
     least, most = of.half
     return (
-        f"Of {of.programs} {of.told}, half saved "
-        f"{least:g} to {most:g} times the prediction{here}, a quarter less."
+        f"Of {of.programs} {of.told}, a quarter saved less than {least:g} times the prediction and "
+        f"a quarter more than {most:g} times{here}."
     )

@@ -93,7 +93,8 @@ def _how_near(top: Sequence[Finding], of: Wholes) -> str:
         return ""
     whole_s = of.run_s or of.window_s
     whole_s = whole_s and whole_s - (of.others_s or 0.0)
-    return track_record(saving.seconds, whole_s, is_bound=saving.is_bound)
+    has_range = saving.interval_s is not None
+    return track_record(saving.seconds, whole_s, is_bound=saving.is_bound, has_range=has_range)
 
 
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:

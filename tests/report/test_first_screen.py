@@ -197,7 +197,7 @@ INFERRED = (
         ),
         (
             {"gain_interval_s": None, "confidence": "medium"},
-            "no interval is given: too few stretches of the run compare",
+            "this run gives no interval: too few of its stretches compare",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
@@ -222,7 +222,7 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
 @pytest.mark.parametrize(
     ("why", "told"),
     [
-        (None, "too few stretches of the run compare to show how much it varies"),
+        (None, "too few of its stretches compare to show how much it varies"),
         ("load", "because the load of other processes varies between runs"),
         ("unseen", "it may save more: what this costs inside libraries was not measured"),
     ],

@@ -90,6 +90,7 @@ def quoting(source: str, seen: Json) -> str:
     ("changes", "told"),
     [
         ({"confidence": "high"}, "Yes: the cause was measured, and the saving hardly varies"),
+        ({"gain_interval_s": None}, "Yes: the cause was measured. Saving:"),
         ({"confidence": "medium"}, "Yes, the cause: it was measured. Take the saving as a rough"),
         ({"gain_basis": "upper_bound", "gain_interval_s": None}, "Take the saving as a rough"),
         (

@@ -11,9 +11,9 @@ OTHER_CAUSE = "something else may explain it"
 ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
 
 NO_INTERVAL = {
-    None: "no interval is given: too few stretches of the run compare to show how much it varies",
+    None: "this run gives no interval: too few of its stretches compare to show how much it varies",
     NoInterval.LOAD: (
-        "no interval is given, because the load of other processes varies between runs"
+        "this run gives no interval, because the load of other processes varies between runs"
     ),
     NoInterval.UNSEEN: ("it may save more: what this costs inside libraries was not measured"),
 }
@@ -127,7 +127,8 @@ def answer(row: Outcome, what: str = "") -> str:
     if first_of(row).gain_s is None:
         return f"Yes, the {cause}: it was measured. Its saving was not estimated."
     if row.confidence is Confidence.HIGH and not is_bound(first_of(row)):
-        return f"Yes: the {cause} was measured, and the saving hardly varies."
+        varies = first_of(row).gain_interval_s is None or is_by_assumption(first_of(row))
+        return f"Yes: the {cause} was measured{'' if varies else ', and the saving hardly varies'}."
     return f"Yes, the {cause}: it was measured. Take the saving as a rough figure."
 
 
