@@ -52,8 +52,8 @@ def cheaper(results: Results, rank: int) -> str:
 
 def getting_place(results: Results, rank: int) -> Frame | None:
     """Where the training thread of a rank is most while it gets a batch that it makes itself."""
-    parts = _of(results, rank)
-    return parts.own if parts is not None and not parts.producing else None
+    parts = _alone(results, rank)
+    return parts.own if parts is not None else None
 
 
 def work_evidence(results: Results, rank: int) -> list[Evidence]:
@@ -98,10 +98,7 @@ def is_at_work(results: Results, rank: int) -> bool:
 
     Of what is neither reading, decoding nor copying nobody knows that it is no waiting.
     """
-    parts = _of(results, rank)
-    if parts is None or any(parts.producing.values()):
-        return False
-    return main_part(results, rank) in _ACTIONS
+    return _alone(results, rank) is not None and main_part(results, rank) in _ACTIONS
 
 
 def main_part(results: Results, rank: int) -> InputPart | None:
@@ -149,6 +146,12 @@ def made_once(results: Results, replay: Replay, found: Gain, *, unpacks: bool) -
     if told is None:
         return as_bare_bound(found)
     return with_error(replayed(results, told, edits), error)
+
+
+def _alone(results: Results, rank: int) -> InputParts | None:
+    """What a rank was seen doing for its batches where its training thread alone makes them."""
+    parts = _of(results, rank)
+    return None if parts is None or any(parts.producing.values()) else parts
 
 
 def _of(results: Results, rank: int) -> InputParts | None:

@@ -91,9 +91,7 @@ def judge(run: Facts) -> Outcome:
         gain=replace(found, spent=_spent(waits_s)),
         confidence=Confidence.HIGH if not found.is_bound else Confidence.MEDIUM,
         ranks=_waiting_ranks(results, waits_s) if is_fault else (),
-        where=tuple(
-            dict.fromkeys((*frames(held), *((made_in or own,) if made_in or own else ()), *where))
-        ),
+        where=tuple(dict.fromkeys(one for one in (*frames(held), made_in or own, *where) if one)),
         evidence=(
             *_evidence(results, waits_s, worst),
             *(anew.evidence if anew else ()),
