@@ -25,7 +25,7 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-LESS_ITSELF = "before what the new code costs"
+LESS_ITSELF = "less what the new code takes"
 """Of a bound: what nobody has seen yet, and what makes the saving less than it."""
 
 BY_LOAD = "that processes outside the job cost"

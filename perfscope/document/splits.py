@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.findings.core.wording import ranks
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
-from perfscope.savings import LEAST_TOLD, is_more, rest_text, saves_more, split_text
+from perfscope.savings import BY_LOAD, LEAST_TOLD, is_more, rest_text, saves_more, split_text
 from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import Waited
 from perfscope.schema.losses import LossEntry, Losses
@@ -69,7 +69,7 @@ def bridged(finding: Finding, results: Results, waited: Waited | None = None) ->
     if saving.spent is None:  # no words of the finding tell what it takes
         told.append(split_text(saving.seconds, saving.own_s, is_bound=saving.is_bound))
     if saving.counts_more:
-        told.append(f"The saving {saving.counts}")
+        told.append(f"The saving {saving.counts}{_of_load(saving)}")
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
 
@@ -104,6 +104,12 @@ def under_load_s(saving: Gain) -> float | None:
     """What it saves under the load of this run, where that is told as more; else None."""
     loaded_s = saving.under_load_s
     return loaded_s if loaded_s is not None and is_more(loaded_s, saving.seconds) else None
+
+
+def _of_load(saving: Gain) -> str:
+    """What of seconds that were just told an idle host does not have; "" where that is not told."""
+    loaded_s = under_load_s(saving)
+    return f", less {format_seconds(loaded_s - saving.seconds)} {BY_LOAD}" if loaded_s else ""
 
 
 def _of_part(finding: Finding, saving: Gain) -> str:

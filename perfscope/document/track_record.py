@@ -18,7 +18,9 @@ class Record:
 
 
 REPLAYED = Record(38, "replayed fixes of other programs", (0.9, 1.8))
-BOUNDS = Record(39, "fixes of other programs with an upper bound", (0.9, 1.5))
+BOUNDS = Record(39, "such fixes of other programs", (0.9, 1.5))
+BEYOND = " (more than it where other code became faster as well)"
+"""How a fix can save more than all the time that it concerns."""
 
 
 def track_record(saving_s: float, whole_s: float | None, *, is_bound: bool, has_range: bool) -> str:
@@ -30,9 +32,8 @@ def track_record(saving_s: float, whole_s: float | None, *, is_bound: bool, has_
     of = BOUNDS if is_bound else REPLAYED
     low, high = (one * saving_s for one in of.half)
     is_told = not is_bound and not has_range and whole_s is not None and high < whole_s
-    here = f" (here {format_seconds(low)} and {format_seconds(high)})" if is_told else ""
+    here = f" (here {format_seconds(low)} to {format_seconds(high)})" if is_told else ""
     least, most = of.half
-    return (
-        f"Of {of.programs} {of.told}, a quarter saved less than {least:g} times the prediction and "
-        f"a quarter more than {most:g} times{here}."
-    )
+    much = f"the bound{BEYOND}" if is_bound else f"what was predicted{here}"
+    half = f"half saved {least:g} to {most:g} times {much}"
+    return f"Of {of.programs} {of.told}, {half}, a quarter less."

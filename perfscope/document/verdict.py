@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from perfscope.document.assurance import assurance
 from perfscope.document.damage import spoils_comparison
 from perfscope.document.headline import headline, outside, unwatched
 from perfscope.document.hottest import hottest
@@ -15,7 +16,7 @@ from perfscope.document.no_finding import (
     unknown_efficiency,
     without_findings,
 )
-from perfscope.document.others import beside_others, used_by_others, without_cpu_s
+from perfscope.document.others import beside_others, host_first, used_by_others
 from perfscope.document.splits import under_load_s
 from perfscope.document.track_record import track_record
 from perfscope.findings.core import thresholds
@@ -63,14 +64,16 @@ def verdict(
         results,
         top,
     )
-    without_s = without_cpu_s(results, losses)
     used = used_by_others(results)
-    beside = beside_others(of_job, top, others, of, used=used, without_s=without_s)
+    host = host_first(top, others, of, used=used)
+    beside = f"{host} {beside_others(of_job, top, others, of, used=used)}".strip()
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)
     return Verdict(
         sentence=sentence + unwatched(results),
+        host=host,
+        assurance="" if top or damage else assurance(results, findings, losses, of),
         action="" if top else first_action(run, findings, status, others),
         hot_spots=_hot_spots(run, top),
         status=status,

@@ -18,6 +18,7 @@ from perfscope.registry import members
 from perfscope.report import formats
 from perfscope.report.palette import Fill, lost_rules, used_fills
 from perfscope.report.sections import ORDER
+from perfscope.report.sections.busy_host import own_sentence
 from perfscope.report.sections.findings import verdict_word
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.text import (
@@ -190,7 +191,7 @@ def write_page(page: str, path: Path) -> None:
 
 
 def _title(result: Analysis) -> str:
-    status, said = verdict_word(result).word, result.verdict.sentence
+    status, said = verdict_word(result).word, own_sentence(result.verdict)
     return shortened(f"{status}: {said}" if said else "perfscope report", TITLE_LENGTH)
 
 

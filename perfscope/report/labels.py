@@ -29,6 +29,7 @@ STATUSES = {
 }
 ALL_WELL = StatusWord("✓", "All well", "pass")
 NO_PROBLEM = StatusWord("✓", "No problem", "info")
+BUSY_HOST = StatusWord("!", "Busy host", "warn")
 UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
 
 MINOR_BELOW = 0.03

@@ -13,6 +13,7 @@ from perfscope.report.formats import NBSP
 from perfscope.report.labels import formula_words
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.breakdown import useful_sentence
+from perfscope.report.sections.busy_host import checked
 from perfscope.report.sections.causes import composition, phase_labels, waiting_sentence
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of, of_others
@@ -22,7 +23,7 @@ from perfscope.report.sections.findings import (
     next_step,
     noted_text,
     planned_text,
-    quoted,
+    quoted_text,
     verdict_word,
     view_text,
     weight,
@@ -40,7 +41,6 @@ from perfscope.report.sections.overview import (
     on_ranks,
     what_to_do,
 )
-from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.report.sections.sureness import doubt
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
@@ -106,7 +106,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_other_tools(result.other_tools if is_all else (), console)
     _print_unmade(result, console)
     console.print()
-    sure = (*how_sure(result), f"{trust_and_doubts(result.quality)}.")
+    sure = (*how_sure(result), f"{checked(result)}.")
     line(console, f"Can I trust this? {' '.join(sure)}", longest=LONGEST_VERDICT)
     console.print()
     _print_devices(result, console)
@@ -392,7 +392,7 @@ def _print_finding(
     if places := where_text(result, finding):
         line(console, f"Where: {clean(places)}", indent=3)
     if finding.source_line:
-        line(console, ": ".join(map(clean, quoted(finding))), indent=3)
+        line(console, clean(quoted_text(finding)), indent=3)
     _print_steps(what_to_do(result, finding), console)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)

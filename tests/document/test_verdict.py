@@ -46,7 +46,7 @@ def test_names_rank_function_line_and_gain() -> None:
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
     assert "The fix would save about 9.99 s (" in found["sentence"]
     assert ") of this 73.6 s run, or 13.6 %." in found["sentence"]
-    assert found["track_record"].endswith("a quarter more than 1.8 times.")
+    assert found["track_record"].endswith("0.9 to 1.8 times what was predicted, a quarter less.")
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_gain_s"] == first.seconds
 

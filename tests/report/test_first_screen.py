@@ -201,11 +201,11 @@ INFERRED = (
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "Saving: counts all the time that the fix concerns, and nothing for the new code.",
+            "Saving: up to all the time that the fix concerns, with nothing counted for the new",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
-            "nothing for the new code, and it varies from step to step",
+            "counted for the new code, and it varies from step to step",
         ),
         ({"gain_s": None, "gain_interval_s": None}, "Saving: not estimated."),
     ],

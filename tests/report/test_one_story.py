@@ -68,6 +68,13 @@ def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) ->
     assert twice_saved(section(document, "overview"), document) == []
 
 
+def test_on_a_busy_host_a_saving_has_no_share_of_the_run_as_it_was() -> None:
+    document = with_work(2.0)
+    document["verdict"]["others_s"] = 1.0
+    told = "what the first action would save, up to 2.00 s"
+    assert plain(breakdown.work_of_verdict(read_known(document))) == told
+
+
 def test_a_saving_that_is_told_otherwise_is_found() -> None:
     wrong = "Counted as work: what the first action would save, up to 9.87 s (1.0 % of the run)"
     assert twice_saved(wrong, two_ranks_evaluation()) == ["9.87 s"]

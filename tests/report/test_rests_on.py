@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from perfscope.report.sections.findings import verdict_word
+from perfscope.schema.read import read_known
 from tests.report.page_outline import shown
 from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_first_screen import leading, two_problems, words
@@ -61,8 +63,11 @@ def test_the_source_of_the_line_stands_below_its_place() -> None:
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("change = np.linalg.norm(new)", "Line 99 (94.9 % of its samples in numpy.svd) change ="),
-        ("u, s, v = np.linalg.svd(new)", "Line 99 u, s, v ="),
+        (
+            "change = np.linalg.norm(new)",
+            "Line 99 change = np.linalg.norm(new) 94.9 % of its samples are in numpy.svd",
+        ),
+        ("u, s, v = np.linalg.svd(new)", "Line 99 u, s, v = np.linalg.svd(new) First action"),
     ],
 )
 def test_what_takes_the_time_of_the_line_is_told_where_its_source_does_not(
@@ -115,3 +120,51 @@ def test_of_several_problems_the_first_one_is_named() -> None:
     document = two_ranks_evaluation()
     two_problems(document)
     assert "cause of the first problem was measured" in words(document)
+
+
+HOST = "Processes outside the job used 1.2 of the 2 CPUs and made this run 4.00 s longer."
+
+
+def busy(*, is_told: bool) -> Json:
+    """A run of which other processes had the CPUs, as the verdict tells or a check alone."""
+    document = two_ranks_evaluation()
+    leading(document, gain_s=2.0, gain_basis="upper_bound", gain_interval_s=None)
+    title = "Processes outside the job used 1.2 of the 2 CPUs"
+    row = {"id": "other_work", "status": "warn", "title": title, "detail": f"{title} on average."}
+    document["quality"].append(row)
+    if is_told:
+        document["verdict"]["host"] = HOST
+        document["verdict"]["sentence"] = f"{HOST} {document['verdict']['sentence']}"
+    return document
+
+
+def test_a_busy_host_is_told_first_and_its_check_does_not_repeat_it() -> None:
+    page = shown(busy(is_told=True), "overview").replace("\xa0", " ")
+    assert page.index(HOST) < page.index("<h1")
+    assert page.count("used 1.2 of the 2 CPUs") == 1
+    assert "The host was busy, as told above" in page
+
+
+def test_a_busy_host_that_the_verdict_does_not_tell_of_is_told_by_its_check() -> None:
+    page = shown(busy(is_told=False), "overview").replace("\xa0", " ")
+    assert page.count("used 1.2 of the 2 CPUs") == 1
+    assert "as told above" not in page
+
+
+def test_that_nothing_was_found_is_answered_too() -> None:
+    document = two_ranks_evaluation()
+    document["verdict"] |= {"top": [], "assurance": "Yes, for what was looked at. Looked at: all."}
+    page = shown(document, "overview")
+    assert '<p class="answer">' in page
+    assert "Yes, for what was looked at." in page
+    assert "Looked at: all." in words(document)
+
+
+def test_where_the_host_alone_is_to_blame_the_verdict_is_called_so() -> None:
+    document = busy(is_told=False)
+    for status in ("warn", "info"):
+        document["verdict"] |= {"top": [], "status": status}
+        for others_s in (None, 2.0):
+            document["verdict"]["others_s"] = others_s
+            word = verdict_word(read_known(document)).word
+            assert (word == "Busy host") == (others_s is not None)

@@ -246,13 +246,14 @@ def test_what_others_cost_is_more_than_its_row_or_less() -> None:
     for cost_s in (None, 2.0, 3.0, 1.5):
         document["verdict"]["others_s"] = cost_s
         told[cost_s] = breakdown.of_others(read_known(document), has_letters=True)
-    assert told[None] == told[2.0] == ""
     plain = {cost_s: text.replace("\xa0", " ") for cost_s, text in told.items()}
+    assert plain[None] == ""
+    as_it_was = f"The {document['run']['wall_s']:.2f} s run as it was, on the busy host"
+    assert plain[2.0] == as_it_was
     assert plain[3.0] == (
-        "Of the 3.00 s that processes outside the job cost, 2.00 s is in row A; the rest makes "
-        "waiting and transfer longer"
+        f"{as_it_was}, which cost it 3.00 s: 2.00 s in row A, the rest in waiting and transfer"
     )
     assert plain[1.5] == (
-        "Of the 2.00 s in row A, the run is 1.50 s longer: the rest passes while other ranks are "
-        "busy anyway"
+        f"{as_it_was}: of the 2.00 s in row A, it is 1.50 s longer, and the rest passes while "
+        "other ranks are busy anyway"
     )

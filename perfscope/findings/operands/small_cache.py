@@ -58,8 +58,8 @@ def judge(run: Facts) -> Outcome:
     cache, name = main.cache, wording.called(main.cache.frame)
     return Finding(
         status=status,
-        title=f"The cache of {wording.place(cache.frame)} keeps {_counted(cache.most)} and evicts "
-        f"{format_count(cache.evicted)}",
+        title=f"The cache of {wording.place(cache.frame)} holds {_counted(cache.most)} and evicted "
+        f"{format_count(cache.evicted)}: each is computed again when it comes back",
         summary=(
             f"Rank {main.rank.number} spends {format_seconds(main.seconds)} in {name}, which "
             f"computed {_counted(cache.misses)} and returned {format_count(cache.hits)} from its "

@@ -113,13 +113,14 @@ def work_of_verdict(result: Analysis) -> str:
     if found is None:
         return ""
     amount = f"up to {seconds(found.seconds)}"
-    of = f"{percent(found.share)} of the {seconds(result.run.wall_s)} run"
+    of = f" ({percent(found.share)} of the {seconds(result.run.wall_s)} run)"
+    of = "" if result.verdict.others_s else of  # savings are of what an idle host has left of it
     first = _first(result)
     saving = first.first_action.gain_s if first and first.first_action else None
     if saving is not None and seconds(saving) != seconds(found.seconds):
         # the rest of it is known to be lost, and told of as that
-        return f"{amount} ({of}) of what the first action would save"
-    return f"what the first action would save, {amount} ({of})"
+        return f"{amount}{of} of what the first action would save"
+    return f"what the first action would save, {amount}{of}"
 
 
 def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
@@ -153,17 +154,17 @@ def of_others(result: Analysis, *, has_letters: bool = False) -> str:
         return ""
     spent_s = sum(row.seconds for row in mine)
     spent, cost = seconds(spent_s), seconds(cost_s)
+    as_it_was = f"The {seconds(result.run.wall_s)} run as it was, on the busy host"
     if spent == cost:
-        return ""
+        return as_it_was
     where = _called(mine, has_letters=has_letters)
     if spent_s > cost_s:
         return (
-            f"Of the {spent} in {where}, the run is {cost} longer: the rest passes while other "
-            "ranks are busy anyway"
+            f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "
+            "while other ranks are busy anyway"
         )
     longer = "waiting and transfer" if result.run.recorded_ranks > 1 else "what other rows hold"
-    of = f"Of the {cost} that processes outside the job cost"
-    return f"{of}, {spent} is in {where}; the rest makes {longer} longer"
+    return f"{as_it_was}, which cost it {cost}: {spent} in {where}, the rest in {longer}"
 
 
 def _first(result: Analysis) -> FindingRow | None:

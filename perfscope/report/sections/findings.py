@@ -8,6 +8,7 @@ from perfscope.places import place
 from perfscope.report.formats import count, evidence, seconds
 from perfscope.report.labels import (
     ALL_WELL,
+    BUSY_HOST,
     GAIN_BASES,
     NO_PROBLEM,
     StatusWord,
@@ -171,25 +172,34 @@ def where_text(result: Analysis, row: Outcome) -> str:
     return " on ".join(part for part in (told, who(result, row)) if part)
 
 
-def quoted(row: Outcome) -> tuple[str, str]:
-    """What the line that a finding names is called, and its text; "" where that is not known.
+def quoted(row: Outcome) -> tuple[str, str, str]:
+    """What the line that a finding names is called, its text, and what takes most of its time.
 
-    What takes most of its time is told beside it where the text does not name that.
+    The latter is told where the text does not name that. All are "" where the text is not known.
     """
     if not isinstance(row, FindingRow) or not row.source_line or not row.where:
-        return "", ""
+        return "", "", ""
     line, seen = f"Line {row.where[0].line}", row.seen
     if seen is None or not seen.calls or not 0 < seen.calls_samples <= seen.samples:
-        return line, row.source_line
+        return line, row.source_line, ""
     if seen.calls.rpartition(".")[2] in row.source_line:
-        return line, row.source_line
+        return line, row.source_line, ""
     share = format_share(seen.calls_samples / seen.samples)
-    return f"{line} ({share} of its samples in {shortened(seen.calls, 60)})", row.source_line
+    mostly = f"{share} of its samples are in {shortened(seen.calls, 60)}"
+    return line, row.source_line, mostly
+
+
+def quoted_text(row: Outcome) -> str:
+    """The same as one text."""
+    name, text, mostly = quoted(row)
+    return f"{name}: {text}{f' ({mostly})' if mostly else ''}"
 
 
 def verdict_word(result: Analysis) -> StatusWord:
     """The status of the verdict: a problem's weight is that of the finding that it leads with."""
     status, top = result.verdict.status.value, result.verdict.top
+    if not top and result.verdict.others_s is not None and not result.run.damage:
+        return BUSY_HOST
     if result.verdict.status is Status.PASS and not result.run.damage:
         return ALL_WELL
     if result.verdict.status is Status.INFO and result.verdict.efficiency.value is not None:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
-from perfscope.report.labels import STEP_SOURCES, band, formula_words, status_word
+from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words, status_word
 from perfscope.report.sections import breakdown, efficiency
+from perfscope.report.sections.busy_host import is_host_first, is_host_told, own_sentence
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
@@ -18,11 +19,11 @@ from perfscope.report.sections.findings import (
     who,
     wholes,
 )
-from perfscope.report.sections.quality import trust
+from perfscope.report.sections.quality import OTHER_WORK, doubted, trust
 from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import advice_on, answer, is_too_short, saving_sentence
-from perfscope.report.text import stopped
+from perfscope.report.text import sentences, stopped
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.devices import Devices
@@ -33,9 +34,6 @@ from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
 from perfscope.units import counted
-
-OTHER_WORK = "other_work"
-"""The check that tells what other processes used of the host's CPUs (analysis.json)."""
 
 UNKNOWN_SIZE = "unknown_size"
 """What damage is called where nobody knows how many ranks the job had (analysis.json)."""
@@ -63,7 +61,9 @@ def _context(result: Analysis) -> Context:
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
         "facts": _facts(result),
-        "verdict": verdict.sentence or "There is no verdict on this run.",
+        "busy_host": BUSY_HOST,
+        "host": verdict.host if is_host_first(verdict) else "",
+        "verdict": own_sentence(verdict) or "There is no verdict on this run.",
         "status": verdict_word(result),
         "tiles": _tiles(result),
         "segments": _segments(spent),
@@ -77,11 +77,11 @@ def _context(result: Analysis) -> Context:
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "together": together(verdict, result.findings),
         "sureness": how_sure(result),
+        "is_answered": bool(named or verdict.assurance),
         "trust": trust(result.quality),
         "doubts": [
             {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
-            for one in result.quality
-            if one.status.is_fault
+            for one in doubted(result.quality, is_host_told=is_host_told(result))
         ],
     }
 
@@ -137,7 +137,8 @@ def how_sure(result: Analysis) -> list[str]:
         return []
     if not named:
         told = rests_on(result, None) if result.verdict.efficiency.value is not None else ""
-        return [told] if told else []
+        answered, *more = sentences(result.verdict.assurance)
+        return [one for one in (answered, " ".join(more), told) if one]
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
     told = answer(first, "" if blocks == 1 else "the first problem")

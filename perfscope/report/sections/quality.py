@@ -1,6 +1,7 @@
 """Quality of the measurement: every check of the recording itself, and the replay's error."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfscope.report.formats import seconds
 from perfscope.report.labels import status_word
@@ -10,6 +11,12 @@ from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.units import counted, format_share, inside
+
+OTHER_WORK = "other_work"
+"""The check that tells what other processes used of the host's CPUs (analysis.json)."""
+
+HOST_TOLD = "The host was busy, as told above"
+"""What that check found, where the verdict told how busy."""
 
 CHECKS = (
     Column("Check", "title", kind=Kind.TEXT, longest=120),
@@ -44,9 +51,22 @@ def trust(checks: Sequence[QualityRow]) -> str:
     return f"{said}, {absent} could not run" if absent else said
 
 
-def trust_and_doubts(checks: Sequence[QualityRow]) -> str:
+def doubted(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> list[QualityRow]:
+    """The checks that raise a doubt.
+
+    `is_host_told` says that what the one of other work on the host found was told before.
+    """
+    faults = [one for one in checks if one.status.is_fault]
+    return [
+        replace(one, title=HOST_TOLD) if is_host_told and one.id == OTHER_WORK else one
+        for one in faults
+    ]
+
+
+def trust_and_doubts(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> str:
     """How many checks of the recording passed, and which ones raise a doubt; "" without checks."""
-    doubts = "; ".join(inside(one.title) for one in checks if one.status.is_fault)
+    faults = doubted(checks, is_host_told=is_host_told)
+    doubts = "; ".join(inside(one.title) for one in faults)
     return f"{trust(checks)}. Not passed: {doubts}" if doubts else trust(checks)
 
 

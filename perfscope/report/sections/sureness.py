@@ -156,7 +156,9 @@ def _how_sure_saving(row: Outcome) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        return f"counts all the time that the fix concerns, and nothing for the new code{told}"
+        return (
+            f"up to all the time that the fix concerns, with nothing counted for the new code{told}"
+        )
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perfscope.document.others import beside_others
+from perfscope.document.others import OF_BOTH, beside_others
 from perfscope.document.quality import quality
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding, Gain
@@ -14,7 +14,7 @@ from perfscope.savings import Wholes
 from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
 from perfscope.units import format_seconds
-from tests.findings.analyzed import analyze_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 STEPS = 40
@@ -82,7 +82,7 @@ def test_what_others_take_is_told() -> None:
     assert found["threads_over_cores"].gain_s is None
 
 
-def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
+def on_a_busy_host() -> Analyzed:
     """Each rank has a CPU of its own, and half of it."""
     trace = built(("0", "1"), delay=0.5)
     for rank in trace.ranks:
@@ -91,7 +91,11 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         rows["used_ns"] = rank.main_samples["cpu_ns"]
         rows["busy_ns"] = rows["used_ns"] + rank.main_samples["queue_delay_ns"]
         rank.cpu_samples = rows
-    found = analyze_trace(trace)
+    return analyze_trace(trace)
+
+
+def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
+    found = on_a_busy_host()
     (row,) = (one for one in quality(found.results, found.replay) if one.id == "other_work")
     assert (row.status, row.title) == (
         Status.WARN,
@@ -110,15 +114,28 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     assert "Efficiency is low" not in of_job
     assert "used outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
+
+
+def test_the_larger_loss_comes_first_where_others_use_the_cpus() -> None:
+    found = on_a_busy_host()
+    facts = Facts(found.results, found.replay)
     assert facts.other_processes_gain is not None
     gain_of_others = facts.other_processes_gain.seconds
     for seconds in (2.0 * gain_of_others, 0.5 * gain_of_others):
         gain = saved(found.results, seconds, basis=Basis.REPLAY)
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
-        assert told.sentence.startswith("Its own. ")
-        longer = f"up to {format_seconds(gain_of_others)} longer"
-        assert told.sentence.endswith(f"Processes outside the job made this run {longer}.")
+        longer = f"made this run up to {format_seconds(gain_of_others)} longer"
+        assert told.sentence.count("outside the job") == 1
+        if seconds > gain_of_others:
+            assert told.host == ""
+            assert told.sentence.startswith("Its own. ")
+            assert told.sentence.endswith(f"Processes outside the job {longer}: {OF_BOTH}.")
+        else:  # the larger loss comes first, with the run that is left without it
+            assert told.sentence.startswith(f"{told.host} Its own. ")
+            assert told.host.startswith("Processes outside the job used 1.0 of the 2 CPUs and ")
+            assert f" {longer}. On an idle host it would take " in told.host
+            assert told.host.endswith(f": {OF_BOTH}.")
         assert told.others_s == gain_of_others
         assert "shorter" not in told.sentence
         assert "Apart from that" not in told.sentence

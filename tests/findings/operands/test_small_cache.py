@@ -43,7 +43,10 @@ def judged(*told: list[dict[str, Any]] | None, extra_s: float = 0.06) -> dict[st
 def test_a_cache_that_evicts_is_told_with_what_it_costs_at_most() -> None:
     finding = judged([cache(hits=900, misses=12, size=12)], [cache()])["small_cache"]
     assert finding.status is Status.FAIL
-    assert finding.title == "The cache of mesh() (solve.py:20) keeps 20 results and evicts 600"
+    assert finding.title == (
+        "The cache of mesh() (solve.py:20) holds 20 results and evicted 600: each is computed "
+        "again when it comes back"
+    )
     assert finding.ranks == (1,)
     assert [one.function for one in finding.where] == ["mesh", "part"]
     assert finding.gain is not None

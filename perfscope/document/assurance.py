@@ -1,0 +1,92 @@
+"""Whether to trust that nothing was found: what was seen, and what that would have shown."""
+
+from collections.abc import Sequence
+
+from perfscope.document.headline import outside
+from perfscope.document.no_finding import (
+    UNKNOWN,
+    is_inefficient,
+    is_well,
+    much_is_lost,
+    unknown_efficiency,
+)
+from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.thresholds import WARN_SHARE
+from perfscope.judging import FEWEST_SAMPLES
+from perfscope.losses.entry import LossAccount
+from perfscope.metrics.results import Results
+from perfscope.savings import SAME_FROM, Wholes
+from perfscope.units import NS, format_count, format_seconds, format_share
+
+NOT_LOOKED_AT = (
+    "whether the program could compute the same with less work, but for the kinds of waste that "
+    "are checked for"
+)
+
+
+def assurance(
+    results: Results, findings: Sequence[Finding], losses: LossAccount | None, of: Wholes
+) -> str:
+    """What is behind it that no finding says what to change, in sentences.
+
+    Whether to trust it comes first, then what was seen, the least loss that would have shown, and
+    what nobody looked at. "" of a run of which nothing is known.
+    """
+    judged = [finding for finding in findings if finding.status not in UNKNOWN]
+    if not judged or losses is None or unknown_efficiency(results) is not None:
+        return ""
+    is_disturbed = of.others_s is not None
+    told = (
+        _answer(results, losses, is_disturbed=is_disturbed),
+        _seen(results, losses, is_disturbed=is_disturbed),
+        _would_show(results),
+        _left_out(results),
+    )
+    return " ".join(one for one in told if one)
+
+
+def _answer(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str:
+    if is_disturbed:
+        return "Partly: nothing was found, but what others took of the CPUs may hide something."
+    if is_inefficient(results) or much_is_lost(losses):
+        return "Partly: that time is lost was measured, and what would give it back is not known."
+    if not is_well(losses):
+        return "Partly: nothing was found, and of a part of the time nothing is known."
+    return "Yes, for what was looked at."
+
+
+def _seen(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str:
+    """How much of the run was looked at, and how much of that is known to be training work.
+
+    Where others had the CPUs the latter is no measure of the job.
+    """
+    window_s, run_s = results.window_s, results.run_s
+    is_all = run_s <= 0 or window_s >= SAME_FROM * run_s
+    told = f"{format_seconds(window_s)}{'' if is_all else f' of the {format_seconds(run_s)} run'}"
+    if is_disturbed or losses.lost_share is None:
+        return f"Looked at: {told}."
+    useful = max(1.0 - losses.lost_share - (losses.unknown_share or 0.0), 0.0)
+    return f"Looked at: {told}, {format_share(useful)} of it known to be useful computation."
+
+
+def _would_show(results: Results) -> str:
+    """The least loss that the checks would have told of, by their bound and by the samples."""
+    ranks, window_s = results.trace.ranks, results.focus.length_ns * NS
+    samples = [len(results.focus.within(rank.main_stacks)) for rank in ranks]
+    fewest = min(samples, default=0)
+    share = max(WARN_SHARE, FEWEST_SAMPLES / fewest if fewest else 0.0)
+    if window_s <= 0 or share >= 1.0:
+        return ""
+    much = f"{format_seconds(share * results.window_s)} ({100 * share:.3g} %)"
+    told = f"A loss of a kind that is checked for would have been told from {much} on"
+    if not sum(samples):
+        return f"{told}, but of no function, as no stacks were sampled."
+    return f"{told}; {format_count(sum(samples))} stack samples were taken."
+
+
+def _left_out(results: Results) -> str:
+    """What nobody looked at, beside the checks that could not be made, which the verdict counts."""
+    rest_s = results.run_s - results.window_s
+    is_told = results.run_s > 0 and rest_s > 0 and not outside(results, 0.0)
+    first = f"{format_seconds(rest_s)} of start-up and end, and " if is_told else ""
+    return f"Not looked at: {first}{NOT_LOOKED_AT}."

@@ -1,0 +1,68 @@
+"""What stands behind it that nothing was found: seen, would have shown, not looked at."""
+
+from perfscope.document.assurance import assurance
+from perfscope.document.verdict import verdict
+from perfscope.findings.facts.facts import Facts
+from perfscope.losses.account import loss_account
+from perfscope.savings import Wholes
+from perfscope.units import format_seconds, format_share
+from tests.findings.analyzed import Analyzed, analyze
+from tests.findings.training_runs import Plan
+
+
+def told(found: Analyzed, others_s: float | None = None) -> str:
+    losses = loss_account(found.results, found.replay)
+    of = Wholes(found.results.run_s, found.results.window_s, others_s)
+    return assurance(found.results, tuple(found.findings.values()), losses, of)
+
+
+def test_a_healthy_run_is_answered_with_the_least_loss_that_would_have_shown() -> None:
+    found = analyze(Plan())
+    said = verdict(
+        Facts(found.results, found.replay),
+        tuple(found.findings.values()),
+        (),
+        loss_account(found.results, found.replay),
+    )
+    assert said.assurance == told(found)
+    assert said.assurance.startswith("Yes, for what was looked at. Looked at: ")
+    assert f"told from {format_seconds(0.01 * found.results.window_s)} (1 %) on" in told(found)
+    assert "it known to be useful computation." in said.assurance
+    assert "start-up and end" in said.assurance
+    assert said.assurance.endswith("that are checked for.")
+
+
+def test_few_samples_show_large_losses_alone() -> None:
+    found = analyze(Plan())
+    focus = found.results.focus
+    for rank in found.results.trace.ranks:
+        rows = focus.within(rank.main_stacks)
+        assert len(rows) >= 60
+        rank.stacks = rows[:60]
+    much = f"{format_seconds(0.05 * found.results.window_s)} (5 %)"
+    assert f"told from {much} on" in told(found)
+    for rank in found.results.trace.ranks:
+        rank.stacks = rank.stacks[:0]
+    assert "(1 %) on" in told(found)
+    assert "but of no function, as no stacks were sampled" in told(found)
+
+
+def test_other_load_is_the_doubt_where_there_is_any() -> None:
+    found = analyze(Plan())
+    said = told(found, others_s=3.0)
+    assert said.startswith("Partly: nothing was found, but what others took of the CPUs may hide")
+    assert "known to be useful" not in said
+
+
+def test_the_share_that_is_useful_is_what_is_not_lost() -> None:
+    found = analyze(Plan())
+    losses = loss_account(found.results, found.replay)
+    assert losses.lost_share is not None
+    useful = 1.0 - losses.lost_share - (losses.unknown_share or 0.0)
+    assert f"{format_share(useful)} of it known" in told(found)
+
+
+def test_beside_a_finding_there_is_none() -> None:
+    found = analyze(Plan(ranks=2, evaluate_s=2.0))
+    facts = Facts(found.results, found.replay)
+    assert verdict(facts, tuple(found.findings.values()), ()).assurance == ""
