@@ -32,6 +32,9 @@ BY_LOAD = "that processes outside the job cost"
 BESIDE_OTHERS = "in which other ranks are busy anyway"
 """Why a change saves less than what it is about takes a rank."""
 
+REPLAYED_HALF = (0.9, 1.8)
+"""How many times what a replay predicted the middle half of the fixes saved (docs/accuracy.md)."""
+
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
 
@@ -92,12 +95,14 @@ class Wholes:
 
         `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`. What an idle host has
         left of it is a part of what the run takes there. A bound is `up to 2.57 s`,
-        without a range.
+        without a range. Where the run gives none, the range is that of half of such predictions.
         """
         told = f"{'up to' if is_bound else 'about'} {format_seconds(seconds)}"
         if not is_bound and (ends := _ends(interval)):
             why = ", depending on how it works out" if is_by_assumption else ""
             told += f" ({ends}{why})"
+        elif not is_bound and (ends := self._usual(seconds)):
+            told += f" ({ends} for half of such predictions)"
         there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
         if under_load_s is not None and self.others_s and there_s > seconds:
             share = format_share(seconds / there_s)
@@ -110,6 +115,12 @@ class Wholes:
         if under_load_s is None:
             return told
         return f"{told}, on an idle host ({format_seconds(under_load_s)} with the load of this run)"
+
+    def _usual(self, seconds: float) -> str:
+        """Between what half of such predictions come out; "" where that is more than the run."""
+        low_s, high_s = (one * seconds for one in REPLAYED_HALF)
+        whole_s = (self.run_s or self.window_s or 0.0) - (self.others_s or 0.0)
+        return _ends((low_s, high_s)) if high_s < whole_s else ""
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:

@@ -134,8 +134,8 @@ def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
 
 def test_a_saving_on_a_busy_host_is_told_with_what_it_was_there() -> None:
     assert Wholes(40.0, 10.0).fix(12.0, under_load_s=15.0) == (
-        "about 12.0 s of this 40.0 s run, or 30.0 %, on an idle host (15.0 s with the load of "
-        "this run)"
+        "about 12.0 s (10.8 s to 21.6 s for half of such predictions) of this 40.0 s run, or "
+        "30.0 %, on an idle host (15.0 s with the load of this run)"
     )
 
 
@@ -143,3 +143,14 @@ def test_what_an_idle_host_leaves_is_a_part_of_the_run_there() -> None:
     assert Wholes(40.0, 10.0, others_s=16.0).fix(12.0, is_bound=True, under_load_s=15.0) == (
         "up to 12.0 s of the 24.0 s that this run would take on an idle host, or 50.0 %"
     )
+
+
+def test_a_saving_without_an_interval_has_the_range_of_half_of_such_predictions() -> None:
+    assert Wholes(40.0, 10.0).fix(2.0) == (
+        "about 2.00 s (1.80 s to 3.60 s for half of such predictions) of this 40.0 s run, or 5.0 %"
+    )
+    # no more is expected than there is
+    assert Wholes(3.5, None).fix(2.0) == "about 2.00 s of this 3.50 s run, or 57.1 %"
+    assert "half" not in Wholes(40.0, None, others_s=36.5).fix(2.0)
+    assert "half" not in Wholes(40.0, None).fix(2.0, interval=(1.0, 3.0))
+    assert "half" not in Wholes(40.0, None).fix(2.0, is_bound=True)

@@ -16,7 +16,7 @@ from perfscope.judging import FEWEST_SAMPLES
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
 from perfscope.savings import SAME_FROM, Wholes
-from perfscope.units import NS, format_count, format_seconds, format_share
+from perfscope.units import NS, counted, format_seconds, format_share
 
 NOT_LOOKED_AT = (
     "whether the program could compute the same with less work, but for the kinds of waste that "
@@ -81,7 +81,7 @@ def _would_show(results: Results) -> str:
     told = f"A loss of a kind that is checked for would have been told from {much} on"
     if not sum(samples):
         return f"{told}, but of no function, as no stacks were sampled."
-    return f"{told}; {format_count(sum(samples))} stack samples were taken."
+    return f"{told} (with {counted(sum(samples), 'stack sample')})."
 
 
 def _left_out(results: Results) -> str:

@@ -85,19 +85,14 @@ def verdict(
         combined_text=combined_text(top, gain_s, of),
         top=tuple(finding.id for finding in top),
         others_s=of.others_s,
-        track_record=_how_near(top, of),
+        track_record=_how_near(top),
     )
 
 
-def _how_near(top: Sequence[Finding], of: Wholes) -> str:
+def _how_near(top: Sequence[Finding]) -> str:
     """How near such savings have been as the one of the sentence; "" where it tells none."""
     saving = top[0].recommended if top else None
-    if saving is None:
-        return ""
-    whole_s = of.run_s or of.window_s
-    whole_s = whole_s and whole_s - (of.others_s or 0.0)
-    has_range = saving.interval_s is not None
-    return track_record(saving.seconds, whole_s, is_bound=saving.is_bound, has_range=has_range)
+    return track_record(is_bound=saving.is_bound) if saving is not None else ""
 
 
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:

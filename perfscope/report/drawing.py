@@ -46,8 +46,8 @@ class Axis:
         if self.is_log:
             shown = np.log2(np.where(shown > 0, shown, np.nan))
             low, high = np.log2(low), np.log2(high)
-        span = high - low
-        return self.start + (shown - low) * ((self.end - self.start) / span if span else 0.0)
+        half = high / 2 - low / 2  # of numbers as large as there are the whole is none
+        return self.start + (shown / 2 - low / 2) * ((self.end - self.start) / half if half else 0)
 
     def place(self, value: float) -> float:
         """The place of one value."""

@@ -43,6 +43,7 @@ def test_a_logarithmic_axis_has_no_place_for_zero() -> None:
 
 def test_an_axis_without_length_keeps_its_values_at_its_start() -> None:
     assert Axis(3.0, 3.0, 10.0, 20.0).place(3.0) == 10.0
+    assert Axis(-1.7e308, 1.7e308, 10.0, 20.0).place(1.7e308) == 20.0  # no sum overflows
 
 
 def test_what_is_not_a_number_interrupts_a_line() -> None:
