@@ -64,6 +64,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             fcntl.flock(lock, fcntl.LOCK_EX)
             return (yield)
     finally:
+        gc.freeze()  # nor does anybody look through it again, a thousand times while tests run
         gc.enable()
 
 

@@ -1,6 +1,7 @@
 """What a thread was doing, from the innermost frames of its stack and not from the user's names."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,9 @@ _POOLS = "multiprocessing.pool"
 _IN_LOCKS = frozenset({Activity.LOCK, Activity.SLEEP})
 """By which libraries wait for whatever they wait for."""
 
+_KEPT = "stack_activities"
+"""Where a trace has its own, which stay as they are: `replace` makes a trace that has none yet."""
+
 
 def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     """For each stack of the trace the place of its activity in `tuple(Activity)`.
@@ -56,6 +60,15 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     where threads of a library compute meanwhile. Who polls in Python waits as in a lock, and so
     does who waits for a pool where no rank has started a process.
     """
+    kept: dict[str, Any] = vars(trace)
+    if _KEPT not in kept:
+        kept[_KEPT] = _stack_activities(trace)
+        kept[_KEPT].setflags(write=False)
+    found: npt.NDArray[np.int8] = kept[_KEPT]
+    return found
+
+
+def _stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     told = [told_by(frame) for frame in trace.frames]
     awaited = [waited_for(frame) for frame in trace.frames]
     for place in _pools_of_threads(trace):

@@ -1,6 +1,7 @@
 """All metrics of a trace."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from perfscope.attribution.bookkeeping import ledger
@@ -8,7 +9,6 @@ from perfscope.attribution.not_training import not_training
 from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.attribution.spots import spots
 from perfscope.attribution.start_up import start_up
-from perfscope.attribution.zoom import zoom
 from perfscope.metrics.communication.call_sites import call_sites
 from perfscope.metrics.communication.collective_cost import collective_cost
 from perfscope.metrics.communication.gradient_exchange import gradient_exchange
@@ -96,8 +96,7 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
-        zoom=(zoomed := zoom(prepared.timelines, prepared.focus)),
-        spots=spots(prepared, zoomed),
+        spots_of=partial(spots, prepared),
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         not_training=not_training(prepared.trace, prepared.timelines),

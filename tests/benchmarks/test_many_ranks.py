@@ -3,6 +3,8 @@
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dis import get_instructions
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -17,15 +19,24 @@ PER_PAIR = 0.7
 """Lines run for a pair of ranks that are too many: what is asked for each pair runs one or more."""
 
 
+@cache
+def lines_of(code: CodeType) -> int | None:
+    """How many lines each call of a function of perfscope runs at most; None where it loops."""
+    if "/perfscope/" not in code.co_filename:
+        return 0
+    if any(one.opname.startswith(("FOR_ITER", "JUMP_BACKWARD")) for one in get_instructions(code)):
+        return None
+    return len({line for _, _, line in code.co_lines()})
+
+
 def lines_run(ranks: int, place: Path) -> Counter[CodeType]:
     """How many lines of each function of perfscope an analysis of that many ranks runs."""
     lines: Counter[CodeType] = Counter()
 
     def count(frame: FrameType, _: str, __: object) -> Callable[..., Any] | None:
-        if "/perfscope/" not in frame.f_code.co_filename:
-            return None
-        lines[frame.f_code] += 1
-        return count
+        of_call = lines_of(frame.f_code)
+        lines[frame.f_code] += 1 if of_call is None else of_call
+        return count if of_call is None else None
 
     before = sys.gettrace()
     sys.settrace(count)

@@ -106,7 +106,13 @@ def test_a_suite_ends_recorded_as_unrecorded(
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", environments.MPI_NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [  # what each does with its own handles is asked call by call in tests/native/recorder
+        pytest.param(name, marks=[pytest.mark.long] if name != "mpich" else [])
+        for name in environments.MPI_NAMES
+    ],
+)
 def test_handles_made_and_freed_quickly_do_what_they_do_unrecorded(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,13 +45,13 @@ assert kept[0] == 1
 """
 
 
-def test_what_is_there_already_is_told_from_what_is_new(mpi: Mpi, record: Recorder) -> None:
+def test_what_is_there_already_is_told_from_what_is_new(any_mpi: Mpi, record: Recorder) -> None:
     """The first broadcast brings something, as does the first gathering; small ones do not count.
 
     Of a type that the program has made nobody knows where its values lie; zeros tell nothing, nor
     do calls that fail; of four buffers that take turns one in four brings nothing.
     """
-    done = record(mpi.python_command(2, "-c", PROGRAM), variables=mpi.variables)
+    done = record(any_mpi.python_command(2, "-c", PROGRAM), variables=any_mpi.variables)
     assert done.exit_code == 0, done.stderr
     root, other = (
         {(one.operation, one.bytes): one for one in received_again(rank.metadata)}

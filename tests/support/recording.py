@@ -69,6 +69,7 @@ def job_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment that jobs of the tests start with: that of a login, and what is added."""
     variables = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     variables.setdefault("LANG", "C.UTF-8")
+    variables["SELDOM_COLLECTED"] = "1"  # scripts/environments.py: in what loads PyTorch
     variables.update(extra or {})
     return variables
 

@@ -1,14 +1,13 @@
 """Buffers that a data-parallel model sends in each forward pass, as the agent sees two ranks."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from perfscope.trace.operands import frame_of
 from tests.agent.frameworks.test_torch_async import calls_of
-from tests.agent.jobs import Job, Process
-from tests.support.environments import Environment
+from tests.agent.jobs import Process, run
+from tests.support import environments
 
 PASSES = 20
 PROGRAM = f"""
@@ -61,10 +60,13 @@ if __name__ == "__main__":
 FLOATS = 4096 * 4
 
 
-@pytest.fixture
-def ranks(job: Callable[..., Job], environment: Callable[[str], Environment]) -> list[Process]:
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Process]:
     """The ranks in order; their metadata holds what PyTorch calls the argument as well."""
-    done = job(PROGRAM, python=environment("torch").python)
+    place = tmp_path_factory.mktemp("buffers")
+    (place / "program.py").write_text(PROGRAM)
+    python = environments.environment("torch").python
+    done = run([place / "program.py"], place / "trace", python=python)
     assert done.exit_code == 0, done.stderr
     found = sorted(done.of_role("rank"), key=number)
     assert list(map(number, found)) == [0, 1]

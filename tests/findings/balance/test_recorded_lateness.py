@@ -40,7 +40,9 @@ def others() -> Iterator[None]:
         for name in environments.MPI_NAMES
     ],
 )
-@pytest.mark.parametrize("which", ["unequal", "same"])
+@pytest.mark.parametrize(  # equal work: drawn in test_transient_imbalance.py
+    "which", ["unequal", pytest.param("same", marks=pytest.mark.long)]
+)
 def test_work_is_told_from_waiting_for_cpus(record: Recorder, name: str, which: str) -> None:
     mpi = environments.mpi(name)
     with others():
