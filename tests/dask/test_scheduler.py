@@ -10,7 +10,7 @@ import pytest
 
 from perfscope.dask import scheduler
 from tests.support.environments import REPOSITORY, Environment
-from tests.support.recording import perfscope_command, run_with
+from tests.support.recording import analyze, perfscope_command, run_with
 from tests.support.write_kineto import small
 
 # The first process that reads the second file is killed, as by a node that dies.
@@ -35,42 +35,6 @@ if __name__ == '__main__':
     assert (here / 'killed').exists()
     assert os.getpid() not in {process for _, process in found}
     print(''.join(text for text, _ in found))
-"""
-
-# The first process that is asked for something of the rows that it holds is killed.
-LOSING_ROWS = """
-import json, os, signal, sys
-from pathlib import Path
-from perfscope.dask.scheduler import reading_on
-from perfscope.document.analysis import analysis
-from perfscope.metrics.results import Options
-from perfscope.readers.detect import ReadOptions
-from perfscope.readers.registry import open_traces
-from perfscope.trace.elsewhere import ask_ranks, held_of
-
-place, mark = Path(sys.argv[1]), Path(sys.argv[1], 'killed')
-
-def asked(rows, mark):
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return len(rows), os.getpid()
-
-def opened():
-    return open_traces([place / 'runs'], ReadOptions((), ()))
-
-if __name__ == '__main__':
-    here = json.dumps(analysis(opened(), Options()), default=str)
-    with reading_on('local:2'):
-        trace = opened()
-        counts = ask_ranks(asked, trace.ranks, [mark] * 2)
-        found = json.dumps(analysis(trace, Options()), default=str)
-        assert all(held_of(rank.devices) is not None for rank in trace.ranks)
-    assert mark.exists()
-    assert os.getpid() not in {process for _, process in counts}
-    assert [count for count, _ in counts] == [rank.devices.count for rank in opened().ranks]
-    assert found == here
-    print('the same')
 """
 
 INSTALLS = "pip install 'perfscope-hpc[cluster]'"
@@ -104,11 +68,15 @@ def test_the_result_is_the_same_to_the_byte(tmp_path: Path, dask: Environment) -
 
 
 def test_that_workers_have_nothing_to_read_is_told(tmp_path: Path, dask: Environment) -> None:
-    sample = str(REPOSITORY / "sample_traces" / "rank_zero_evaluation")
+    sample = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
     documents = []
-    for options in ([], ["--scheduler", "local:1"]):
-        words = ["analyze", sample, "--no-report", "-o", str(tmp_path / "found"), *options]
-        done = run_with(perfscope_command(*words), tmp_path, dask)
+    for scheduled in (False, True):
+        options = ["--no-report", "-o", str(tmp_path / "found")]
+        if scheduled:
+            command = perfscope_command("analyze", sample, *options, "--scheduler", "local:1")
+            done = run_with(command, tmp_path, dask)
+        else:
+            done = analyze(sample, *options)
         assert done.returncode == 0, done.stderr
         documents.append((tmp_path / "found" / "analysis.json").read_bytes())
     assert done.stderr.splitlines()[-1] == (
@@ -123,18 +91,6 @@ def test_a_lost_worker_is_made_good(tmp_path: Path, dask: Environment) -> None:
     (tmp_path / "losing.py").write_text(LOSING)
     done = run_with([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
     assert (done.returncode, done.stdout) == (0, "abcd\n"), done.stderr
-
-
-def test_a_worker_that_is_lost_with_what_it_held_is_made_good(
-    tmp_path: Path, dask: Environment
-) -> None:
-    """What devices did never leaves the workers, and is read again where one is lost."""
-    (tmp_path / "runs").mkdir()
-    for number in range(2):
-        small(number, 2).write(tmp_path / "runs" / f"rank{number}.pt.trace.json")
-    (tmp_path / "losing.py").write_text(LOSING_ROWS)
-    done = run_with([sys.executable, "losing.py", str(tmp_path)], tmp_path, dask)
-    assert (done.returncode, done.stdout) == (0, "the same\n"), done.stderr
 
 
 @pytest.mark.parametrize(

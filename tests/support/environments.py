@@ -60,9 +60,10 @@ class Mpi:
 
 
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# Those who wait leave the CPU to others: the ranks of several tests share two.
 _MPI = {
-    "mpich": ("MPICH", (), {}),
-    "openmpi": ("Open MPI", ("--oversubscribe",), _AS_ROOT),
+    "mpich": ("MPICH", (), {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1"}),
+    "openmpi": ("Open MPI", ("--oversubscribe",), _AS_ROOT | {"OMPI_MCA_mpi_yield_when_idle": "1"}),
     # Left to itself it counts the places for ranks on this host, wrongly on some virtual machines,
     # takes the ranks beyond for ranks of other hosts, and ends in MPI_Init.
     # On some processors its collectives in shared memory hang where several threads of a rank are

@@ -38,7 +38,7 @@ def work(rank, meeting):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as meeting:
-        mp.spawn(work, (meeting,), nprocs=2)
+        mp.start_processes(work, (meeting,), nprocs=2, start_method="fork")
 """
 
 
