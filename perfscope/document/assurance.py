@@ -15,11 +15,11 @@ from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
-from perfscope.savings import SAME_FROM, Wholes
+from perfscope.savings import Wholes
 from perfscope.units import NS, counted, format_seconds, format_share
 
 NOT_LOOKED_AT = (
-    "whether the program could compute the same with less work, but for the kinds of waste that "
+    "whether the program could compute the same with less work, beyond the kinds of waste that "
     "are checked for"
 )
 
@@ -61,8 +61,8 @@ def _seen(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str:
     Where others had the CPUs the latter is no measure of the job.
     """
     window_s, run_s = results.window_s, results.run_s
-    is_all = run_s <= 0 or window_s >= SAME_FROM * run_s
-    told = f"{format_seconds(window_s)}{'' if is_all else f' of the {format_seconds(run_s)} run'}"
+    told, whole = format_seconds(window_s), format_seconds(run_s)
+    told += f" of the {whole} run" if run_s > window_s and whole != told else ""
     if is_disturbed or losses.lost_share is None:
         return f"Looked at: {told}."
     useful = max(1.0 - losses.lost_share - (losses.unknown_share or 0.0), 0.0)

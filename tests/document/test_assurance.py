@@ -29,7 +29,7 @@ def test_a_healthy_run_is_answered_with_the_least_loss_that_would_have_shown() -
     assert f"told from {format_seconds(0.01 * found.results.window_s)} (1 %) on" in told(found)
     assert "it known to be useful computation." in said.assurance
     assert "start-up and end" in said.assurance
-    assert said.assurance.endswith("that are checked for.")
+    assert said.assurance.endswith("beyond the kinds of waste that are checked for.")
 
 
 def test_few_samples_show_large_losses_alone() -> None:

@@ -197,7 +197,7 @@ INFERRED = (
         ),
         (
             {"gain_interval_s": None, "confidence": "medium"},
-            "this run gives no interval: too few of its stretches compare",
+            "this run gives no range of its own: too few of its stretches compare",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},

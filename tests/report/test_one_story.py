@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from perfscope.report.sections import breakdown
+from perfscope.report.sections.findings import saving_text, wholes
 from perfscope.schema.read import read_known
 from perfscope.units import NS, format_seconds
 from tests.report.page_numbers import plain
 from tests.report.page_outline import shown as section
 from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, shown, texts_of
+from tests.report.test_first_screen import leading
 from tests.support.requirements import require_reference
 
 Json = dict[str, Any]
@@ -73,6 +75,18 @@ def test_on_a_busy_host_a_saving_has_no_share_of_the_run_as_it_was() -> None:
     document["verdict"]["others_s"] = 1.0
     told = "what the first action would save, up to 2.00 s"
     assert plain(breakdown.work_of_verdict(read_known(document))) == told
+
+
+def test_a_saving_of_an_idle_host_is_a_part_of_the_run_there_in_all_findings() -> None:
+    document = two_ranks_evaluation()
+    row = leading(document, gain_s=2.0, gain_basis="upper_bound", gain_interval_s=None)
+    for others_s, told in ((1.0, "up to 2.00 s of the 6.07 s that"), (None, "up to 2.00 s (28.")):
+        document["verdict"]["others_s"] = others_s
+        for loaded_s, own in ((3.0, told), (None, "up to 2.00 s (28.")):
+            row["first_action"]["under_load_s"] = loaded_s
+            result = read_known(document)
+            found = next(one for one in result.findings if one.id == row["id"])
+            assert plain(saving_text(found, wholes(result))).startswith(own)
 
 
 def test_a_saving_that_is_told_otherwise_is_found() -> None:

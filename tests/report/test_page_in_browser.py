@@ -7,7 +7,8 @@ import pytest
 from benchmarks.browser import Browser
 from perfscope.report.build import write_report
 from perfscope.schema.read import read_known
-from tests.report.sample_document import ALL
+from tests.report.sample_document import ALL, two_ranks_evaluation
+from tests.report.test_first_screen import leading
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
 WIDE_ELEMENTS = """[...document.querySelectorAll('body *')].filter(e =>
@@ -163,3 +164,41 @@ def test_prints_on_paper(window: Browser, pages: dict[str, Path], tmp_path: Path
         window.page("Emulation.setEmulatedMedia", media="")
     assert ink == "rgb(23, 26, 33)"
     assert around == ["block"]  # what a grid breaks between pages lies on top of what follows
+
+
+BESIDE = """[...document.querySelectorAll('.verdict .line')]
+  .filter(one => one.checkVisibility()).map(line => {
+  const [label, text] = [...line.children].map(one => one.getBoundingClientRect());
+  const words = document.createRange();
+  words.selectNodeContents(line.children[0]);
+  const end = words.getBoundingClientRect();
+  return [line.children[0].textContent, end.right <= text.left || end.bottom <= text.top + 1,
+    text.width > label.width];
+})"""
+"""Of each line of the verdict: whether its label ends where its text begins, and which is wide."""
+
+
+@pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (390, "screen"), (794, "print")])
+def test_labels_stand_beside_their_texts(
+    window: Browser, tmp_path: Path, width: int, media: str
+) -> None:
+    document = two_ranks_evaluation()
+    where = [{"file": "/home/me/train.py", "line": 57, "function": "main"}]
+    calls = {"calls": "torch.DistributedDataParallel.forward", "calls_samples": 67}
+    leading(
+        document,
+        where=where,
+        source_line="loss = nn.functional.cross_entropy(model(nodes), labels[nodes])",
+        seen={"samples": 100, "of": 400, **calls},
+        actions=["Exchange once: run the first backward passes `with model.no_sync():`. " * 4],
+    )
+    write_report(read_known(document), tmp_path / "page.html")
+    window.open(tmp_path / "page.html", width=width)
+    window.page("Emulation.setEmulatedMedia", media=media)
+    found = window.run(BESIDE)
+    window.page("Emulation.setEmulatedMedia", media="")
+    labels = {label for label, _, _ in found}
+    assert {"Where", "Line 57", "First action"} <= labels
+    assert [label for label, is_beside, _ in found if not is_beside] == []
+    if width > 520:
+        assert [label for label, _, is_wide in found if not is_wide] == []

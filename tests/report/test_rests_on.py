@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from perfscope.report.sections.findings import verdict_word
+from perfscope.report.sections.overview import also_seen
 from perfscope.schema.read import read_known
 from tests.report.page_outline import shown
 from tests.report.sample_document import two_ranks_evaluation
@@ -168,3 +169,14 @@ def test_where_the_host_alone_is_to_blame_the_verdict_is_called_so() -> None:
             document["verdict"]["others_s"] = others_s
             word = verdict_word(read_known(document)).word
             assert (word == "Busy host") == (others_s is not None)
+
+
+def test_what_the_verdict_tells_of_the_host_is_no_note() -> None:
+    document = busy(is_told=False)
+    document["verdict"] |= {"top": [], "status": "info"}
+    row = document["findings"][0]
+    row |= {"id": "busy_host", "status": "info", "title": "Others use CPUs"}
+    for others_s in (None, 2.0):
+        document["verdict"]["others_s"] = others_s
+        seen = [one.id for one, _ in also_seen(read_known(document))]
+        assert ("busy_host" in seen) == (others_s is None)

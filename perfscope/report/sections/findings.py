@@ -72,8 +72,17 @@ def wholes(result: Analysis) -> Wholes:
 
 
 def saving_text(row: Outcome, of: Wholes) -> str:
-    """What the first action of a finding saves, with its wholes and interval; "" if not known."""
-    return _saving(first_of(row), of)
+    """What the first action of a finding saves, with its wholes and interval; "" if not known.
+
+    What is saved on an idle host is a part of what the run takes there, wherever it is told.
+    """
+    first = first_of(row)
+    return fix_text(row, of) if of.others_s and is_of_idle_host(first) else _saving(first, of)
+
+
+def is_of_idle_host(found: Outcome | FirstAction) -> bool:
+    """Whether a saving is that of an idle host, of a run on one that was not."""
+    return isinstance(found, FirstAction) and found.under_load_s is not None
 
 
 def fix_text(row: Outcome, of: Wholes) -> str:
@@ -270,8 +279,8 @@ def view_text(row: Outcome, of: Wholes) -> str:
     first, why = first_of(row), doubt(row)
     saving = ""
     if first.gain_s is not None:
-        is_idle = isinstance(first, FirstAction) and first.under_load_s is not None
-        saving = fix_text(row, of) if is_idle and of.others_s else _saving(first, of.of_run)
+        is_idle = of.others_s and is_of_idle_host(first)
+        saving = fix_text(row, of) if is_idle else _saving(first, of.of_run)
     told = f": estimated saving {saving}, overlapping" if saving else ""
     return f"{told}{f' ({why})' if why else ''}"
 

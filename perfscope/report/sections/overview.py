@@ -35,6 +35,9 @@ from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
 from perfscope.units import counted
 
+BUSY_HOST_ID = "busy_host"
+"""The finding that tells what processes outside the job cost, which a verdict tells as well."""
+
 UNKNOWN_SIZE = "unknown_size"
 """What damage is called where nobody knows how many ranks the job had (analysis.json)."""
 
@@ -116,7 +119,12 @@ def also_seen(result: Analysis) -> list[tuple[FindingRow, int]]:
 
     Those come first that name what they are about, and not a time which other work may have made.
     """
-    noted = [(row, n) for n, row in enumerate(result.findings) if row.status is Status.INFO]
+    told = BUSY_HOST_ID if result.verdict.others_s is not None else None
+    noted = [
+        (row, n)
+        for n, row in enumerate(result.findings)
+        if row.status is Status.INFO and row.id != told
+    ]
     noted.sort(key=lambda one: not is_placed(one[0]))
     return [] if result.verdict.top else noted[:MOST_SEEN]
 

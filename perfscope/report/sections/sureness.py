@@ -10,12 +10,11 @@ OTHER_CAUSE = "something else may explain it"
 
 ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
 
+OWN = "this run gives no range of its own"
 NO_INTERVAL = {
-    None: "this run gives no interval: too few of its stretches compare to show how much it varies",
-    NoInterval.LOAD: (
-        "this run gives no interval, because the load of other processes varies between runs"
-    ),
-    NoInterval.UNSEEN: ("it may save more: what this costs inside libraries was not measured"),
+    None: f"{OWN}: too few of its stretches compare to show how much it varies",
+    NoInterval.LOAD: f"{OWN}, because the load of other processes varies between runs",
+    NoInterval.UNSEEN: "it may save more: what this costs inside libraries was not measured",
 }
 """What is said in place of an interval."""
 
