@@ -164,7 +164,10 @@ def _summary(work: SerialWork, results: Results, gain_s: float, status: Status) 
 
 
 def frequency(work: SerialWork) -> str:
-    """How often and how long: `17 times, once every 50 steps, 1.2 s each`."""
+    """How often and how long: `17 times, once every 50 steps, 1.2 s each`.
+
+    Where one of the times is most of all of them, it is told beside the median.
+    """
     parts = []
     if work.count:
         parts.append("once" if work.count == 1 else f"{work.count:,} times")
@@ -172,7 +175,12 @@ def frequency(work: SerialWork) -> str:
         parts.append(
             "every step" if work.every_steps == 1 else f"once every {work.every_steps} steps"
         )
-    if work.each_s:
+    if work.longest_s is not None and work.each_s is not None:
+        parts.append(
+            f"{format_seconds(work.longest_s)} the longest time and "
+            f"{format_seconds(work.each_s)} the median one"
+        )
+    elif work.each_s:
         parts.append(f"{format_seconds(work.each_s)}{' each' if work.count != 1 else ''}")
     return ", ".join(parts) or "during the run"
 

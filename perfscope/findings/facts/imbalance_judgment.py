@@ -59,6 +59,11 @@ class Doubt(Enum):
         "The ranks are late in stretches of several steps, as on CPUs that are slow for a while: "
         "which of them was late more often may be chance."
     )
+    HOST = (
+        "The ranks that are late waited longer for CPUs that processes outside the job had, which "
+        "is most of the difference. They did no more work: what the ranks differ in CPU time is "
+        "not clear of zero."
+    )
     DISTURBED = (
         "Processes outside the job ran on the same CPUs: through shared caches and lower clock "
         "rates they may make one rank slower in everything it does."
@@ -100,7 +105,7 @@ class Judgment:
         is_claim = not (by_chance and self.status is Status.INFO)
         return Finding(
             status=self.status,
-            title=title,
+            title=self._title(results) or title,
             summary=f"{summary} {self.doubt.value}" if self.doubt else summary,
             gain=replace(self.gain, spent=spent(self.facts)) if is_claim else None,
             confidence=self._confidence(),
@@ -108,9 +113,24 @@ class Judgment:
             window_s=_window(results, facts),
             where=facts.excess[0].where if facts.excess else (),
             evidence=evidence,
-            actions=(*CONTENTION_ACTIONS, *actions) if self._is_of_cpus else actions,
+            actions=self._actions(actions),
             overlaps=OVERLAPS,
         )
+
+    def _title(self, results: Results) -> str:
+        """What is said instead of what the ranks do, where the host did it."""
+        if self.doubt is not Doubt.HOST:
+            return ""
+        who = wording.ranks(self.facts.overloaded)
+        rest = len(self.facts.ranks) - len(self.facts.overloaded)
+        waits = "the other rank waits" if rest == 1 else "the others wait"
+        return f"Processes outside the job hold up {who} most, and {waits}"
+
+    def _actions(self, of_work: tuple[str, ...]) -> tuple[str, ...]:
+        """What to do, of the CPUs first where they are the cause; `of_work`: about the work."""
+        if self.doubt is Doubt.HOST:
+            return CONTENTION_ACTIONS
+        return (*CONTENTION_ACTIONS, *of_work) if self._is_of_cpus else of_work
 
     @property
     def _is_of_cpus(self) -> bool:
@@ -182,7 +202,8 @@ def judged(
         doubt = _doubt(results, facts, gain, is_sure=is_sure)
         status = Status.INFO if doubt or (by_turns and not is_sure) else status
     if is_queued and not is_sure and thresholds.by_gain(whole).is_fault:
-        status, doubt = Status.INFO, Doubt.QUEUED
+        is_of_host = doubt is Doubt.HOST or _is_of_host(results, facts)
+        status, doubt = Status.INFO, Doubt.HOST if is_of_host else Doubt.QUEUED
     wholes = wording.wholes(results)
     return Judgment(facts, gain, is_explained, status, wholes, doubt, cpu_times)
 
@@ -193,22 +214,67 @@ def _cpu_times(results: Results, facts: ImbalanceFacts) -> float | None:
     Who waits for a CPU is late by chance, and does no more work for that. The least of the 95 %
     interval of the mean over the stretches counts, as a share of what these ranks do.
     """
+    more = _more_work(results, facts)
+    if more is None or not more.least >= MAIN * more.elapsed > 0:
+        return None
+    return more.times
+
+
+@dataclass(frozen=True)
+class _MoreWork:
+    """How much more CPU time overloaded ranks need than others: means over stretches of the run."""
+
+    mean_s: float
+    error_s: float
+    own_s: float  # what they need in a stretch
+    times: float  # that of the others
+    elapsed: float  # how much longer they work, as a share of their work
+
+    @property
+    def least(self) -> float:
+        """The lower end of the 95 % interval, as a share of what they need."""
+        return (self.mean_s - SURE * self.error_s) / max(self.own_s, 1e-9)
+
+
+def _more_work(results: Results, facts: ImbalanceFacts) -> _MoreWork | None:
+    """That of a run; None where it is not known of all ranks, or none are overloaded."""
     rest = [place for place, rank in enumerate(facts.ranks) if rank not in facts.overloaded]
     cpu_s = cpu_work_s(results) if rest and facts.overloaded else None
     if cpu_s is None or cpu_s.shape[1] != len(facts.ranks):
         return None
     overloaded = [place for place in range(len(facts.ranks)) if place not in rest]
     more_s = cpu_s[:, overloaded].mean(axis=1) - np.median(cpu_s[:, rest], axis=1)
-    error_s = float(more_s.std(ddof=1)) / len(more_s) ** 0.5
-    least = (float(more_s.mean()) - SURE * error_s) / max(float(cpu_s[:, overloaded].mean()), 1e-9)
-    works_s = [facts.work_s[place] for place in overloaded]
+    works_s = mean(facts.work_s[place] for place in overloaded)
     usual_s = median(facts.work_s[place] for place in rest)
-    elapsed = (mean(works_s) - usual_s) / max(mean(works_s), 1e-9)
-    if not least >= MAIN * elapsed > 0:
-        return None
-    return float(
-        cpu_s[:, overloaded].mean() / max(float(np.median(cpu_s[:, rest].mean(axis=0))), NS)
+    own_s = float(cpu_s[:, overloaded].mean())
+    return _MoreWork(
+        mean_s=float(more_s.mean()),
+        error_s=float(more_s.std(ddof=1)) / len(more_s) ** 0.5,
+        own_s=own_s,
+        times=own_s / max(float(np.median(cpu_s[:, rest].mean(axis=0))), NS),
+        elapsed=(works_s - usual_s) / max(works_s, 1e-9),
     )
+
+
+def _is_of_host(results: Results, facts: ImbalanceFacts) -> bool:
+    """Whether ranks are late by what other processes took from them, and by no work of their own.
+
+    Who has more work waits longer for the same share, and has more CPU time; who waits longer for
+    the same work has met more of what else runs.
+    """
+    more = _more_work(results, facts)
+    if more is None or more.least > 0:
+        return False
+    waited = {one.rank: one.others_share * one.in_work_s for one in results.resources.cpu_waits}
+    if any(rank not in waited for rank in facts.ranks):
+        return False
+    pairs = list(zip(facts.ranks, facts.work_s, strict=True))
+    late = [(waited[rank], work) for rank, work in pairs if rank in facts.overloaded]
+    rest = [(waited[rank], work) for rank, work in pairs if rank not in facts.overloaded]
+    waited_s, worked_s = (
+        mean(one[part] for one in late) - median(one[part] for one in rest) for part in (0, 1)
+    )
+    return waited_s >= MAIN * worked_s > 0
 
 
 def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool) -> Doubt | None:
@@ -219,6 +285,8 @@ def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool
     gain_s, share = gain.seconds, gain.share
     if facts.pattern is Pattern.ALTERNATING or facts.equal_samples is False:
         return None
+    if not is_sure and _is_of_host(results, facts):
+        return Doubt.HOST
     if facts.prediction and facts.prediction.reach >= STEADY_REACH:
         return None  # chance meets others, too
     waited_s = least_waited_s(results)

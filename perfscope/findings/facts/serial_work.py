@@ -105,6 +105,7 @@ class SerialWork:
     edit: Edit
     source: str | Function
     activity: Activity | None = None  # what a function that names no phase mostly does
+    longest_s: float | None = None  # of the times, where one alone is most of all of them
 
     @property
     def rests(self) -> bool:
@@ -169,7 +170,8 @@ def _from_phase(results: Results, phase: PhaseResult) -> SerialWork | None:
     late = [a for a in results.communication.late_arrivals if (a.rank, a.phase) == (rank, phase.id)]
     windows = [(start, end) for number, start, end in phase.windows_s if number == rank]
     count = phase.count if phase.entering_ranks == (rank,) else (len(windows) or None)
-    each_s = median(end - start for start, end in windows) if windows else None
+    spent_s = [end - start for start, end in windows]
+    each_s = median(spent_s) if windows else None
     if count and count < len(windows):  # told call by call
         each_s = work[position] / count
     frames = phase.where or tuple(a.frame for a in late if a.frame is not None)
@@ -190,7 +192,14 @@ def _from_phase(results: Results, phase: PhaseResult) -> SerialWork | None:
         if account is Account.USER_PHASES
         else Edit(account=account, ranks=(rank,)),
         source=phase.id,
+        longest_s=_main_one(spent_s) if count == len(windows) else None,
     )
+
+
+def _main_one(spent_s: Sequence[float]) -> float | None:
+    """The longest of several times, where it is most of them: what is usual says little then."""
+    most = max(spent_s, default=0.0)
+    return most if len(spent_s) > 1 and most > MAIN * sum(spent_s) else None
 
 
 def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:

@@ -14,7 +14,7 @@ from perfscope.metrics.host.replicated import Replicated, replicated
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds, inside, listed
+from perfscope.units import format_seconds, format_share, inside, listed
 
 
 def _applies(results: Results) -> bool:
@@ -33,7 +33,8 @@ def judge(run: Facts) -> Outcome:
             "At no function were several ranks seen to work on the same contents at the same time."
         )
     trains = _trains(seen, found)
-    saved = _saved(results, found, trains=trains)
+    whole = "" if trains else _library(run, found[0].place)
+    saved = _saved(results, found, trains=trains, is_whole=bool(whole))
     gain = saved_of_ranks(results, saved)
     status = thresholds.deserved(gain)
     if not status.is_fault:
@@ -45,7 +46,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         status=status,
         title=_title(results, found, data, trains=trains),
-        summary=_summary(run, found, gain.seconds, trains=trains),
+        summary=_summary(run, found, gain.seconds, trains=trains, whole=whole),
         gain=gain,
         confidence=Confidence.HIGH if _is_of_data(found) else Confidence.MEDIUM,
         ranks=tuple(
@@ -55,20 +56,26 @@ def judge(run: Facts) -> Outcome:
         ),
         where=(*([data] if data else []), *(one.place for one in found)),
         evidence=_evidence(found),
-        actions=_actions(run, found, data, trains=trains),
+        actions=_actions(found, data, trains=trains, whole=whole),
         overlaps=("repeated_work",),
     )
 
 
-def _saved(results: Results, found: Sequence[Replicated], *, trains: bool) -> Sequence[float]:
+def _saved(
+    results: Results, found: Sequence[Replicated], *, trains: bool, is_whole: bool
+) -> Sequence[float]:
     """Seconds that each rank saves at most that does its part alone.
 
-    Of training on the same data that is so much of all steps: an epoch has fewer of them.
+    Of training on the same data that is so much of all steps: an epoch has fewer of them. Of what a
+    library may only do as a whole it is all: done more rarely, or something cheaper instead.
     """
     spent_s = results.steps.spent_s
     if trains and spent_s is not None:
         return [spent_s * (1.0 - 1.0 / found[0].copies)] * len(results.trace.ranks)
-    return [sum(own) for own in zip(*(one.saved_s for one in found), strict=True)]
+    parts = [one.saved_s for one in found]
+    if is_whole:
+        parts[0] = [found[0].part * seconds for seconds in found[0].seconds]
+    return [sum(own) for own in zip(*parts, strict=True)]
 
 
 def _is_of_data(found: Sequence[Replicated]) -> bool:
@@ -109,7 +116,9 @@ def _names(found: Replicated) -> str:
     return listed([f"`{one.name}`" for one in found.operands[:3]])
 
 
-def _summary(run: Facts, found: Sequence[Replicated], seconds: float, *, trains: bool) -> str:
+def _summary(
+    run: Facts, found: Sequence[Replicated], seconds: float, *, trains: bool, whole: str
+) -> str:
     saving = wording.saving(run.results, seconds, is_bound=True)
     worst = found[0]
     seen = (
@@ -123,6 +132,12 @@ def _summary(run: Facts, found: Sequence[Replicated], seconds: float, *, trains:
             f"{seen}: each rank goes through all the data, and the mean of equal gradients is that "
             "of one rank. With a part of the data for each, an epoch has as many steps fewer: as "
             f"many epochs would save {saving}."
+        )
+    if whole:
+        return (
+            f"{seen}: each rank does the work of all then, most of it in {whole}. Left out, it "
+            f"would save {saving}; divided among them, at most "
+            f"{format_share(1.0 - 1.0 / worst.copies)} of that."
         )
     return (
         f"{seen}: each rank does the work of all then. Divided among them, it would save {saving}, "
@@ -148,7 +163,7 @@ def _evidence(found: Sequence[Replicated]) -> tuple[Evidence, ...]:
 
 
 def _actions(
-    run: Facts, found: Sequence[Replicated], data: Frame | None, *, trains: bool
+    found: Sequence[Replicated], data: Frame | None, *, trains: bool, whole: str
 ) -> tuple[str, ...]:
     at = wording.place(found[0].place)
     if trains:
@@ -156,24 +171,22 @@ def _actions(
     if found[0].caller is not None:
         at += f", called in {wording.place(found[0].caller)}"
     divide = (
-        f"In {at}: let each rank compute its own part of {_names(found[0])} alone, selected before "
+        f"let each rank compute its own part of {_names(found[0])} alone, selected before "
         "the work and not after it; where all ranks need all results, put them together with one "
         "Allgather."
     )
     other = f"If ranks are meant to work on different data: {inside(_own_part(None, ''))}"
-    return (divide, *_if_whole(run, found[0].place), other)
+    if not whole:
+        return (f"In {at}: {divide}", other)
+    rarer = f"In {at}: if {whole} needs all of {_names(found[0])} at once, call it less often, or"
+    rarer += f" use something cheaper that serves as well; if not, {divide}"
+    return (rarer, other)
 
 
-def _if_whole(run: Facts, frame: Frame) -> tuple[str, ...]:
-    """What else helps where a line's time is in a library, which may need all of an array."""
+def _library(run: Facts, frame: Frame) -> str:
+    """The function of a library that a line's time is mostly in, which may need all of an array."""
     name, _ = run.line_samples.mostly_in(run.results.trace.ranks, frame)
-    if name is None:
-        return ()
-    told = (
-        f"Line {frame.line} spends most of its time in {name}. If that needs all of the data at "
-        "once, do it less often, or replace it by something cheaper that serves as well."
-    )
-    return (told,)
+    return name or ""
 
 
 def _own_part(data: Frame | None, which: str) -> str:
@@ -204,8 +217,9 @@ DIAGNOSIS = Diagnosis(
     evidence="moments at which ranks were seen in one line, how often with the same, and of what",
     gain_from=(
         "upper bound: the time in these lines on the rank that spends most in them, but for the "
-        "part that a rank would do of it; without the exchange of results. Of training on the same "
-        "data that part of all steps"
+        "part that a rank would do of it; without the exchange of results. Where it is mostly "
+        "in a function of a library, which may need all of the data, without that part as well. "
+        "Of training on the same data that part of all steps"
     ),
     rank=289,
     of_work=True,

@@ -19,6 +19,7 @@ from tests.findings.operands.operand_runs import (
 )
 
 MEETINGS = 20
+BUILT_IN = ("matmul", "<built-in>", 0)
 
 
 def seen(of: Callable[[int], int], **changes: Any) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def test_work_that_both_ranks_do_would_take_half_of_the_time(
     Where they are seldom seen at the same no more is claimed than that: it may be the rest of the
     time that one is ahead of the other, or that each works on its own.
     """
-    (finding,) = faults(seen(same), others=[seen(other)]).values()
+    (finding,) = faults(seen(same), others=[seen(other)], library=BUILT_IN).values()
     assert finding.id == "replicated_work"
     assert finding.status is Status.FAIL
     assert finding.gain is not None
@@ -183,7 +184,9 @@ def test_where_one_rank_alone_looked_nothing_is_said() -> None:
 def test_a_function_that_is_called_with_the_same_does_the_same() -> None:
     """Its own instructions were seldom met by both ranks at a time, its call often."""
     hot = seen(same, at_meetings=[[3, same(3)]], callers=CALLED)
-    (finding,) = faults(hot, seen(same, **CALL), others=[hot, seen(same, **CALL)]).values()
+    (finding,) = faults(
+        hot, seen(same, **CALL), others=[hot, seen(same, **CALL)], library=BUILT_IN
+    ).values()
     assert finding.gain_s == pytest.approx(0.05 * STEPS, rel=0.05)
     assert [(one.function, one.line) for one in finding.where] == [("whiten", 20)]
     assert f"called in {MAIN[0]}() (train.py:{MAIN[2]})" in finding.actions[0]
@@ -208,7 +211,8 @@ def given(
     """A function that works on one item after the other, so that no two ranks are at the same."""
     one, two = (seen(part, callers=CALLED) for part in (same, own))
     call = seen(same, **{**CALL, **of_call})
-    return judged(two, call, others=[one, call], called=(function, other or function))
+    both = (function, other or function)
+    return judged(two, call, others=[one, call], called=both, library=BUILT_IN)
 
 
 def test_a_function_of_which_all_is_known_does_the_same_at_whichever_item_it_is() -> None:
@@ -245,3 +249,16 @@ def test_a_step_that_is_given_its_own_results_keeps_a_state() -> None:
 def test_instructions_of_one_line_are_not_compared_with_each_other() -> None:
     first, second = (seen(same, instruction=place) for place in (10, 20))
     assert judged(first, others=[second])["replicated_work"].status is Status.NOT_MEASURED
+
+
+def test_what_a_library_does_as_a_whole_may_be_left_out() -> None:
+    """Each rank spends 4 s in the line: half of it where it is divided, all where it is not done.
+
+    A decomposition cannot be divided from outside, and nothing tells that it is one.
+    """
+    library = ("svd", "/usr/lib/python3/site-packages/numpy/linalg/_linalg.py", 1700)
+    (finding,) = faults(seen(same), others=[seen(same)], library=library).values()
+    assert finding.gain_s == pytest.approx(0.1 * STEPS, rel=0.05)
+    assert "if numpy.svd needs all of `frames` at once" in finding.actions[0]
+    assert "own part of `frames`" in finding.actions[0]
+    assert "50.0 % of that" in finding.summary
