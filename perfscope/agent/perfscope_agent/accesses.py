@@ -180,3 +180,10 @@ def _variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:
         return ""
     found = bytecode.paths(code, instructions)
     return bytecode.name(code, found[0]) if len(found) == 1 else ""
+
+
+def container(code: CodeType, last: int) -> tuple[object, ...]:
+    """The path of the variable, or its attribute, that a test for membership searches; () none."""
+    found = _made(bytecode.made_before(code.co_code, last, 2) or [], 2)
+    paths = bytecode.paths(code, found) if _variable(code, found) else []
+    return paths[0] if paths else ()

@@ -19,6 +19,7 @@ from .kinds import Any, CodeType
 from .operand_arrays import Array
 from .pace import Budget, meetings
 from .places import Places, line_of
+from .searched import Searched
 from .worked_on import MOST_CALLERS, Site
 
 TYPE_CHECKING = False
@@ -81,6 +82,7 @@ class Looker:
         self._meeting, self._cost_ns = 0, 0.0
         self._subnormal_times: dict[str, float] = {}
         self._carried, self._calls = Carried(rec), Calls()
+        self._searched = Searched(rec)
         self.looks = 0
 
     def look(self) -> None:
@@ -117,6 +119,7 @@ class Looker:
             "cpu_ns": self._budget.spent_ns,
             "subnormal_times": self._subnormal_times,
             "carried": self._carried.told(self._places),
+            "searched": self._searched.told(self._places),
             "called": self._calls.told(self._places),
             "sites": kept,
         }
@@ -133,6 +136,7 @@ class Looker:
         program = [one for one in met if files.is_program(one[0].co_filename)]
         own = program[:_MOST_OWN]
         self._carried.look(own, variables)
+        self._searched.look(own, variables)
         if not self._made:
             return
         sites = [self._site(*place) for place in own]

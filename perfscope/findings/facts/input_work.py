@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import as_bare_bound, error_of_share, replayed, with_error
 from perfscope.findings.core.wording import place
+from perfscope.findings.facts.searched import action, does, searched_at
 from perfscope.judging import MAIN
 from perfscope.metrics.host.input_parts import InputPart, InputParts
 from perfscope.metrics.results import Results
@@ -45,6 +46,10 @@ _CHEAPER = {
 
 def cheaper(results: Results, rank: int) -> str:
     """What makes batches cheaper where the training thread makes them itself."""
+    found = searched_at(results, getting_place(results, rank))
+    if found is not None:
+        told = f"its line {does(found)}. {action(found)}"
+        return f"Make batches cheaper to load: {told}"
     main = main_part(results, rank)
     how = "store the data decoded and scaled, and read in large chunks."
     return f"Make batches cheaper to load: {how if main is None else _CHEAPER.get(main, how)}"

@@ -1,4 +1,4 @@
-"""What explains all that a function is told to lose: a small cache, copies of what grows."""
+"""What explains all that a function is told to lose: a cache, copies, searches in a list."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from perfscope.findings.core.finding import Finding
 from perfscope.findings.losses.told import told_only
 from perfscope.judging import MAIN
 
-CAUSES = "growing_copies", "small_cache"
+CAUSES = "growing_copies", "searched_lists", "small_cache"
 
 
 def told_by_needless(findings: Sequence[Finding]) -> tuple[Finding, ...]:

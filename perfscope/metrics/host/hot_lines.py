@@ -1,7 +1,7 @@
 """The instructions that numeric work is done in, by what they work on: how long that takes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -68,11 +68,17 @@ class LineSamples:
         Between the line and what the thread does last there is no code but that of the libraries
         whose arrays are looked at: what else is called takes its time with something of its own.
         """
-        direct = whole = 0
+        return self.share_by(rank, frame, lambda called: all(map(_is_of_arrays, called)))
+
+    def share_by(
+        self, rank: Rank, frame: Frame, is_meant: Callable[[Sequence[Frame]], bool]
+    ) -> float:
+        """Of the samples in a line, those whose calls behind it, outermost first, are meant."""
+        meant = whole = 0
         for called, count in self._called(rank, frame):
             whole += count
-            direct += count * all(map(_is_of_arrays, called))
-        return direct / whole if whole else 0.0
+            meant += count * is_meant(called)
+        return meant / whole if whole else 0.0
 
     def transforms(self, rank: Rank, frame: Frame) -> tuple[float, Transform | None]:
         """The share of the samples in a line that are in Fourier transforms, and of which kind."""
