@@ -93,7 +93,7 @@ def test_the_verdict_names_the_call_and_what_it_costs(faulty: Analyzed) -> None:
     assert found["sentence"] == (
         "Model.predict is called 199,810 times and builds an input pipeline each time: 62.5 % of "
         "each call. The fix would save up to 4 h 26 min of this 5 h 33 min run, or 79.9 %, "
-        "before what the new code costs. The saving counts all 80.0 ms of each call, as most "
+        "less what the new code takes. The saving counts all 80.0 ms of each call, as most "
         "of it is set-up."
     )
 
