@@ -22,7 +22,8 @@ def _oldest() -> tuple[int, ...]:
 def _newer(*paths: str) -> list[str]:
     """What in these files came with a later Python, as vermin knows it."""
     program = str(Path(sys.executable).with_name("vermin"))
-    options = ("--format", "parsable", "--eval-annotations", "--no-parse-comments")
+    # more processes would send each other all that they parse
+    options = ("--format", "parsable", "--eval-annotations", "--no-parse-comments", "--processes=1")
     command = [program, *options, *paths]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=280, check=False, cwd=REPOSITORY

@@ -15,6 +15,8 @@ from tests.support.recording import run_plain
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.examples.trainer_run import Outcome
+
 SEED = 5
 
 
@@ -141,13 +143,18 @@ def test_checkpoint_holds_the_parameters(tmp_path: Path) -> None:
     assert sum(outcome.seconds("checkpoint", rank=1)) == 0.0
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """Five steps without a fault."""
+    return run_trainer(tmp_path_factory.mktemp("plain"), *TINY, "--steps", "5")
+
+
 @pytest.mark.parametrize(
     "options", [("--leak-kib", "64"), ("--blas-threads", "4"), ("--network-extra-kib", "256")]
 )
 def test_resource_faults_leave_the_result_unchanged(
-    tmp_path: Path, options: tuple[str, ...]
+    tmp_path: Path, plain: Outcome, options: tuple[str, ...]
 ) -> None:
-    plain = run_trainer(tmp_path, *TINY, "--steps", "5")
     planted = run_trainer(tmp_path, *TINY, "--steps", "5", *options)
     assert planted.losses[0] == pytest.approx(plain.losses[0], rel=1e-5)
 
