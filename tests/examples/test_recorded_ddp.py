@@ -104,17 +104,17 @@ def own_waits_s(outcome: Outcome, rank: int) -> list[float]:
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Rank 1 sleeps in every step; each rank has two loader workers."""
-    slow = ("--slow-ms", str(SLOW_S * 1000))
-    return run_ddp(tmp_path_factory.mktemp("slow"), "--steps", str(STEPS), "--workers", "2", *slow)
+    """Rank 1 sleeps in every step; each has two loader workers, and PyTorch's profiler in three."""
+    arguments = ("--steps", str(STEPS), "--workers", "2", "--slow-ms", str(SLOW_S * 1000))
+    directory = tmp_path_factory.mktemp("slow")
+    return run_ddp(directory, *arguments, options=("--torch-profiler", "3:6"))
 
 
 @pytest.fixture(scope="module")
 def accumulating(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Two micro-batches a step, started by mpirun, three steps with PyTorch's profiler."""
+    """Two micro-batches a step, started by mpirun."""
     arguments = ("--steps", "20", "--accumulate", "2", "--workers", "0", "--slow-ms", "20")
-    directory = tmp_path_factory.mktemp("accumulating")
-    return run_ddp(directory, *arguments, start="mpirun", options=("--torch-profiler", "3:6"))
+    return run_ddp(tmp_path_factory.mktemp("accumulating"), *arguments, start="mpirun")
 
 
 def test_exposed_wait_is_that_of_the_program(slow: Outcome) -> None:
@@ -163,16 +163,16 @@ def test_torchrun_is_the_launcher_and_workers_are_no_ranks(slow: Outcome) -> Non
     assert [rank["agent_notes"] for rank in ranks] == [[], []]
 
 
-def test_profiler_window_leaves_one_trace_a_rank(accumulating: Outcome) -> None:
+def test_profiler_window_leaves_one_trace_a_rank(slow: Outcome) -> None:
     import gzip
 
-    traces = sorted(accumulating.directory.glob("*/*.torch-trace.json.gz"))
+    traces = sorted(slow.directory.glob("*/*.torch-trace.json.gz"))
     assert len(traces) == 2
     for path in traces:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
         assert sum(str(e.get("name", "")).startswith("Optimizer.step") for e in events) == 3
-    told = [rank["frameworks"]["torch"]["profiler"] for rank in accumulating.metadata("rank")]
+    told = [rank["frameworks"]["torch"]["profiler"] for rank in slow.metadata("rank")]
     assert {(t["first_step"], t["steps"]) for t in told} == {(3, 3)}
 
 
@@ -193,6 +193,7 @@ def test_compiled_model_is_undisturbed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long  # tests/agent has accumulated steps and exchanges that wait for the last one
 def test_gloo_under_mpirun_exchanges_once_per_accumulated_step(accumulating: Outcome) -> None:
     analysis = accumulating.analysis
     assert analysis["run"]["launcher"] == "mpirun (MPICH)"
