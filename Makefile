@@ -71,7 +71,7 @@ lint: developer-environment ## ruff (rules and format) and mypy --strict
 	$(call part,mypy,$(BIN)/mypy --no-error-summary)
 
 native-sanitize: developer-environment ## real ranks recorded under address and undefined-behavior sanitizers
-	$(call part,C sanitizers,$(CMAKE) -G Ninja -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null && $(LOCKED) build/sanitize cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
+	$(call part,C sanitizers,$(CMAKE) -G Ninja -S . -B build/sanitize -DPERFSCOPE_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON >/dev/null && $(LOCKED) build/sanitize cmake --build build/sanitize -- --quiet && scripts/sanitize.sh build/sanitize)
 
 bench-gallery: environments ## planted faults and their cures: is each one named, and nothing else?
 	@$(BIN)/python -m benchmarks.gallery

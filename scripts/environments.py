@@ -30,6 +30,7 @@ BUILD_INPUTS = ("pyproject.toml", "CMakeLists.txt", "LICENSE", "native")
 DEVELOPERS_BUILD = (
     f"--config-settings=build-dir={ROOT / 'build' / 'developer'}",
     "--config-settings=cmake.define.PERFSCOPE_WERROR=ON",
+    "--config-settings=cmake.define.CMAKE_UNITY_BUILD=ON",
 )
 """What is compiled in the checkout is kept: for the next change, and for the wheel of the tests."""
 SELDOM_COLLECTED = (

@@ -88,7 +88,7 @@ void KinetoFile::event(const ChromeEvent &event)
         counts.other++;
         if (event.category == "request_completed" && is_usable(event)) {
             note(event.time);
-            keep_call(event, CallKind::REQUEST, event.time, 0);
+            keep_call(event, KinetoCallKind::REQUEST, event.time, 0);
         }
     }
 }
@@ -147,7 +147,7 @@ KinetoFile::Open KinetoFile::keep(const ChromeEvent &event, int64_t end, uint32_
     }
     case Category::CALL:
     case Category::BACKGROUND_CALL:
-        keep_call(event, category == Category::CALL ? CallKind::CALL : CallKind::BACKGROUND, end, flags);
+        keep_call(event, category == Category::CALL ? KinetoCallKind::CALL : KinetoCallKind::BACKGROUND, end, flags);
         return {Table::NONE, 0};
     case Category::ANNOTATION:
         return keep_host(event, HostKind::ANNOTATION, end, flags | exported_flags(event.arguments));

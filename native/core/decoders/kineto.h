@@ -38,7 +38,7 @@ struct CounterSample {
     double value;
 };
 
-enum class CallKind : uint32_t { CALL, BACKGROUND, REQUEST };
+enum class KinetoCallKind : uint32_t { CALL, BACKGROUND, REQUEST };
 
 // A call of a communication library, or the end of a request of one, as perfscope exports them.
 struct CallRow {
@@ -54,7 +54,7 @@ struct CallRow {
     int32_t tag = -1;
     int32_t source = PEER_UNKNOWN;      // of a combined call: from whom its other message came
     int32_t received_tag = -1;
-    uint32_t kind = 0;                  // CallKind
+    uint32_t kind = 0;                  // KinetoCallKind
     uint32_t flags = 0;                 // RowFlag
 };
 #pragma pack(pop)
@@ -144,7 +144,7 @@ private:
     void counter(const ChromeEvent &event);
     Open keep(const ChromeEvent &event, int64_t end, uint32_t flags);
     Open keep_host(const ChromeEvent &event, HostKind kind, int64_t end, uint32_t flags);
-    void keep_call(const ChromeEvent &event, CallKind kind, int64_t end, uint32_t flags);
+    void keep_call(const ChromeEvent &event, KinetoCallKind kind, int64_t end, uint32_t flags);
     Open keep_device(const ChromeEvent &event, DeviceKind kind, int64_t end, uint32_t flags);
     void communication(DeviceRow &row, std::string_view arguments);
     uint32_t name(std::string_view text);

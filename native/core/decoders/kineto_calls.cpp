@@ -23,7 +23,7 @@ static bool told_of_partner(CallRow &row, std::string_view key, std::string_view
     return true;
 }
 
-void KinetoFile::keep_call(const ChromeEvent &event, CallKind kind, int64_t end, uint32_t flags)
+void KinetoFile::keep_call(const ChromeEvent &event, KinetoCallKind kind, int64_t end, uint32_t flags)
 {
     CallRow row;
     row.t0 = event.time;

@@ -51,14 +51,14 @@ private:
 };
 
 // Who came to an instance when.
-struct Arrivals {
+struct CallsOfMembers {
     int64_t latest = NEVER, last = -1; // of those for whom others wait
     int64_t root = -1, root_enter = NEVER;
 };
 
-class Matching {
+class InstanceMatching {
 public:
-    Matching(const CallColumns &calls, const Communicators &communicators)
+    InstanceMatching(const CallColumns &calls, const Communicators &communicators)
         : calls_(calls), communicators_(communicators)
     {
     }
@@ -164,14 +164,14 @@ private:
     const int64_t *begin_of(size_t instance) const { return found_.members.data() + found_.starts[instance]; }
     const int64_t *end_of(size_t instance) const { return begin_of(instance + 1); }
 
-    Arrivals arrivals(size_t instance) const
+    CallsOfMembers arrivals(size_t instance) const
     {
         const int64_t *const first = begin_of(instance), *const end = end_of(instance);
         // who sends nothing where others do is waited for by nobody
         bool is_any_sent = false;
         if (traits(*first) & N_TO_N)
             is_any_sent = std::any_of(first, end, [this](int64_t row) { return calls_.sent[row] > 0; });
-        Arrivals found;
+        CallsOfMembers found;
         for (const int64_t *row = first; row != end; ++row) {
             const int64_t enter = calls_.enter[*row];
             if ((enter > found.latest || found.last < 0) && !(is_any_sent && calls_.sent[*row] == 0)) {
@@ -187,7 +187,7 @@ private:
     }
 
     // Before what a member of a rooted collective cannot leave, if it does not synchronize; else its own arrival.
-    int64_t own_need(int64_t row, uint32_t own, const Arrivals &arrived) const
+    int64_t own_need(int64_t row, uint32_t own, const CallsOfMembers &arrived) const
     {
         if ((own & TO_ROOT) && is_root(row))
             return arrived.latest;
@@ -221,7 +221,7 @@ private:
             found_.synchronizing[instance] = (own & N_TO_N) != 0;
             if (!is_learned(own))
                 continue;
-            const Arrivals arrived = arrivals(instance);
+            const CallsOfMembers arrived = arrivals(instance);
             bool tells = false, agrees = true;
             for (const int64_t *row = begin_of(instance); row != end_of(instance); ++row) {
                 if (own_need(*row, own, arrived) >= arrived.latest - TELLING_LAG_NS)
@@ -246,7 +246,7 @@ private:
     {
         const int64_t first = *begin_of(instance);
         const uint32_t own = traits(first);
-        const Arrivals arrived = arrivals(instance);
+        const CallsOfMembers arrived = arrivals(instance);
         const bool is_wide = found_.synchronizing[instance];
         const bool is_from_root = (own & TO_ALL) && !is_wide && arrived.root >= 0;
         const Rows before = own & SCAN ? last_before(instance) : Rows();
@@ -310,7 +310,7 @@ private:
 
 Instances match_collectives(const CallColumns &calls, const Communicators &communicators)
 {
-    return Matching(calls, communicators).take();
+    return InstanceMatching(calls, communicators).take();
 }
 
 } // namespace perfscope

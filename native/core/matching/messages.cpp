@@ -63,9 +63,9 @@ struct Side {
     size_t size_of(size_t channel) const { return begins[channel + 1] - begins[channel]; }
 };
 
-class Matching {
+class MessageMatching {
 public:
-    Matching(const CallColumns &calls, const Communicators &communicators)
+    MessageMatching(const CallColumns &calls, const Communicators &communicators)
         : calls_(calls), communicators_(communicators)
     {
         for (size_t rank = 0; rank < calls.ranks; rank++)
@@ -259,7 +259,7 @@ private:
 
 Messages match_messages(const CallColumns &calls, const Communicators &communicators)
 {
-    return Matching(calls, communicators).take();
+    return MessageMatching(calls, communicators).take();
 }
 
 CompletedRequests completed_requests(const CallColumns &calls, const std::vector<CompletionRows> &completions)

@@ -11,10 +11,10 @@ namespace perfscope {
 
 namespace {
 
-struct Interval {
+struct Span {
     int64_t t0, t1;
 };
-using Intervals = std::vector<Interval>;
+using Spans = std::vector<Span>;
 
 struct State {
     int64_t since;
@@ -28,7 +28,7 @@ void add(int64_t &sum, int64_t more)
         sum = INT64_MAX;
 }
 
-void extend(Intervals &covered, int64_t t0, int64_t t1)
+void extend(Spans &covered, int64_t t0, int64_t t1)
 {
     if (!covered.empty() && t0 <= covered.back().t1)
         covered.back().t1 = std::max(covered.back().t1, t1);
@@ -37,7 +37,7 @@ void extend(Intervals &covered, int64_t t0, int64_t t1)
 }
 
 // The moments at which the kinds at work change.
-std::vector<State> states_of(const std::array<Intervals, DEVICE_KINDS> &kinds)
+std::vector<State> states_of(const std::array<Spans, DEVICE_KINDS> &kinds)
 {
     std::vector<State> states;
     std::array<size_t, DEVICE_KINDS> place{};
@@ -46,7 +46,7 @@ std::vector<State> states_of(const std::array<Intervals, DEVICE_KINDS> &kinds)
         int64_t next = INT64_MAX;
         for (size_t kind = 0; kind < DEVICE_KINDS; kind++)
             if (place[kind] < kinds[kind].size()) {
-                const Interval &interval = kinds[kind][place[kind]];
+                const Span &interval = kinds[kind][place[kind]];
                 next = std::min(next, now >> kind & 1 ? interval.t1 : interval.t0);
             }
         if (next == INT64_MAX)
@@ -54,7 +54,7 @@ std::vector<State> states_of(const std::array<Intervals, DEVICE_KINDS> &kinds)
         for (size_t kind = 0; kind < DEVICE_KINDS; kind++) {
             if (place[kind] >= kinds[kind].size())
                 continue;
-            const Interval &interval = kinds[kind][place[kind]];
+            const Span &interval = kinds[kind][place[kind]];
             const bool is_on = now >> kind & 1;
             if (next != (is_on ? interval.t1 : interval.t0))
                 continue;
@@ -103,7 +103,7 @@ std::vector<std::array<int64_t, DEVICE_KINDS>> begun(const std::array<std::vecto
 std::vector<DeviceUse> device_use(DeviceRows rows, const std::vector<Window> &windows)
 {
     struct Device {
-        std::array<Intervals, DEVICE_KINDS> covered;
+        std::array<Spans, DEVICE_KINDS> covered;
         std::array<std::vector<int64_t>, DEVICE_KINDS> starts;
     };
     std::map<int32_t, Device> devices;
