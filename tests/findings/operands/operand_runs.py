@@ -39,7 +39,7 @@ def site(*operands: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {"place": place, "is_innermost": True, **looks, "operands": operands, **changes}
 
 
-def judged(
+def analyzed(
     *sites: dict[str, Any],
     is_one_call: bool = False,
     versions: Mapping[str, str] = NO_VERSIONS,
@@ -67,7 +67,12 @@ def judged(
             rank.stack(begin + 0.001, (MAIN, HOT, library) if is_hot else (MAIN, OTHER))
             is_other = not is_one_call or not is_hot
             rank.stack(begin + 0.1, (MAIN, OTHER) if is_other else (MAIN, HOT, library))
-    found = analyze_trace(builder.build()).findings
+    return analyze_trace(builder.build()).findings
+
+
+def judged(*sites: dict[str, Any], **changes: Any) -> dict[str, Finding]:
+    """What such a run's findings about operands say."""
+    found = analyzed(*sites, **changes)
     return {name: found[name] for name in IDS if name in found}
 
 

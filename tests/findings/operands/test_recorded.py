@@ -51,6 +51,36 @@ def test_an_inverse_that_is_computed_in_each_step(tmp_path: Path, kind: str) -> 
     assert finding["gain_basis"] == "upper_bound"
 
 
+SOLVING = """
+import time
+import numpy as np
+from perfscope_agent import pace
+pace._SHARE = pace.Budget.SHARE = 0.5
+draw = np.random.default_rng(1)
+stiffness = draw.normal(size=(900, 900)) + 900 * np.eye(900)
+
+def settle(load):
+    return np.linalg.solve(stiffness, load)
+
+end = time.monotonic() + 4
+steps, at = 0, np.arange(900.0)
+while time.monotonic() < end:
+    steps += 1
+    settle(np.cos(at + steps))
+"""
+
+
+def test_a_matrix_that_is_factorized_in_each_solve(tmp_path: Path) -> None:
+    script = tmp_path / "settling.py"
+    script.write_text(SOLVING, encoding="utf-8")
+    words: list[str | Path] = [sys.executable, script]
+    _, document = record_and_analyze(words, place=tmp_path, variables={"OPENBLAS_NUM_THREADS": "1"})
+    (finding,) = [one for one in document["findings"] if one["id"] == "factorized_anew"]
+    assert finding["status"] == "fail"
+    assert finding["where"][0]["function"] == "settle"
+    assert "`stiffness`" in finding["title"]
+
+
 SHARED = """
 import os, time
 import numpy as np
