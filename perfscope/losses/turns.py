@@ -33,6 +33,7 @@ class Turns:
         """Those of steps in which all that a rank does takes as long as in the median step.
 
         Of what holds up now this rank and now that one, as a busy machine does, nothing is left.
+        Data moves in no time: a rank that lacks a CPU inside of a call looks as if data moved.
 
         Returns:
             The turns, and the standard error of how long such a step takes in nanoseconds, from
@@ -40,15 +41,12 @@ class Turns:
             steps seem to take turns.
         """
         alike, count = engine.like_rows(program.row_rank, steps.of_row, program.row_op, steps.count)
-        kinds, squared = [], 0.0
-        for values in (program.gaps_ns, lambda _: program.transfer_ns):
-            sizes, medians, off = engine.medians(values(work), alike, count)
-            errors = (MEDIAN_ERROR * off) ** 2 / sizes
-            squared += float(taken(errors, alike).sum() / steps.count)
-            kinds.append(medians)
-        gap, transfer = (taken(medians, alike) for medians in kinds)
+        sizes, medians, off = engine.medians(program.gaps_ns(work), alike, count)
+        errors = (MEDIAN_ERROR * off) ** 2 / sizes
+        squared = float(taken(errors, alike).sum() / steps.count)
+        gap = taken(medians, alike)
         del alike  # a long run has many rows
-        return cls._of(program, gap, transfer, steps), math.sqrt(squared)
+        return cls._of(program, gap, np.zeros(len(gap)), steps), math.sqrt(squared)
 
     @classmethod
     def _of(cls, program: Program, gap: Floats, transfer: Floats, steps: Steps) -> Turns:

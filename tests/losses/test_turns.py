@@ -119,6 +119,33 @@ def test_what_is_sent_ahead_hides_its_transfer() -> None:
     assert whole.seconds == pytest.approx(0.07 * count, rel=0.02)
 
 
+def test_data_that_moves_by_turns_is_no_work_by_turns() -> None:
+    """Both work for 50 ms at the same time; then each one's message takes 20 ms, one by one."""
+    builder, begin, count = TraceBuilder(2, end_s=60.0), 1.0, 60
+    first, second = (builder.rank(number).init(1.0) for number in range(2))
+    for step in range(count):
+        worked, came, back = begin + 0.05, begin + 0.07, begin + 0.09
+        first.op("MPI_Send", worked, worked, peer=1, tag=step, sent=8)
+        second.op("MPI_Recv", worked, came, peer=0, tag=step, received=8)
+        second.op("MPI_Send", came, came, peer=0, tag=step, sent=8)
+        first.op("MPI_Recv", worked, back, peer=1, tag=step, received=8)
+        first.op("MPI_Barrier", back, back, seq=step)
+        second.op("MPI_Barrier", came, back, seq=step)
+        for rank in (first, second):
+            rank.step(step, begin, back)
+        begin = back
+    for rank in (first, second):
+        rank.finalize(begin)
+    replay = SegmentReplay(compute(builder.build(), Options()))
+    assert replay.program is not None
+    assert replay.charges is not None
+    steps = replay.charges.steps
+    assert steps is not None
+    turns = Turns.of(replay.program, replay.program.work, steps)
+    assert turns.idle_ns.sum() * 1e-9 == pytest.approx(0.02 * count, rel=0.02)
+    assert Savings(replay, steps).usual_turns_s() == 0.0
+
+
 def two_barriers(took: Callable[[int, int], tuple[float, float]]) -> SegmentReplay:
     """Two ranks that work for what is given, by step and part, before each of two barriers."""
     builder = TraceBuilder(2, end_s=60.0)
