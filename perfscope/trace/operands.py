@@ -74,6 +74,7 @@ class Operand:
     is_term: bool = False  # of a sum or difference, which needs values that are zero as well
     is_computed: bool = False  # by an operator, into a variable of the same function
     has_gradient: bool = False  # a tensor that PyTorch computes gradients through
+    made: Frame | None = None  # the line of the same function that alone makes it; None unknown
     alike: int = 0  # looks in its function that saw its type and layout; 0 where only these count
 
     @property
@@ -178,11 +179,14 @@ def _operands(
     site: Mapping[str, Any], told: Sequence[Any], times: Mapping[str, float]
 ) -> tuple[Operand, ...]:
     computed = _names(site.get("computed"), _MOST_COMPUTED)
+    made = site.get("made")
+    made = made if isinstance(made, Mapping) else {}
     found = [
         replace(
             _operand(one, times),
             is_term=site.get("adds") is True,
             is_computed=one.get("name") in computed,
+            made=frame_of(made.get(str(one.get("name")))),
         )
         for one in told
         if isinstance(one, Mapping)

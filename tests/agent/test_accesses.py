@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from perfscope.agent.perfscope_agent import accesses
+from perfscope.agent.perfscope_agent.places import line_of
 from tests.agent.test_operands import worked_in
 
 INDEXED = [
@@ -123,3 +124,25 @@ def test_what_a_function_changes_by_what_it_was_before(text: str, expected: list
     names: dict[str, Any] = {}
     exec(f"def work(self, p, g, b, i, j):\n {text}", names)
     assert accesses.updated(names["work"].__code__) == expected
+
+
+MADE = """
+def work(x, y):
+    scale = y.min()
+    both = x * scale
+    for part in x:
+        both = both + part
+    x = both
+    first, second = y
+    return first
+"""
+
+
+def test_which_variables_a_function_makes_at_one_place() -> None:
+    """What it makes twice, as `both`, may be either; what it is given is made elsewhere too."""
+    names: dict[str, Any] = {}
+    exec(MADE, names)
+    code = names["work"].__code__
+    made = accesses.made(code)
+    assert set(made) == {"scale", "part", "first", "second"}
+    assert line_of(code, made["scale"]) == 3

@@ -105,6 +105,29 @@ def computed(code: CodeType) -> list[str]:
     return sorted({code.co_varnames[one] for one in stored if one is not None})
 
 
+def made(code: CodeType) -> dict[str, int]:
+    """The variables that a function puts something into at one instruction alone, and where."""
+    raw = code.co_code
+    given = code.co_argcount + code.co_kwonlyargcount
+    found: dict[str, list[int]] = {name: [-1] for name in code.co_varnames[:given]}
+    for place in range(0, len(raw), 2):
+        name, argument = _names[raw[place]], branches.argument(raw, place)
+        for one in _stored(code, name, argument):
+            found.setdefault(one, []).append(place)
+    return {name: own[0] for name, own in found.items() if len(own) == 1 and own[0] >= 0}
+
+
+def _stored(code: CodeType, name: str, argument: int) -> list[str]:
+    if name in ("STORE_NAME", "STORE_GLOBAL"):
+        return [code.co_names[argument]]
+    if not name.startswith("STORE_FAST"):
+        return []
+    if name == "STORE_FAST":
+        return [code.co_varnames[argument]]
+    both = [code.co_varnames[argument >> 4], code.co_varnames[argument & 15]]
+    return both if name == "STORE_FAST_STORE_FAST" else both[:1]
+
+
 def updated(code: CodeType) -> list[str]:
     """What a function changes by what that was before, as `p -= step` does, and has not made."""
     raw = code.co_code

@@ -134,6 +134,17 @@ class Site:
         array = None if container is None else container.array
         return 0 if array is None else array.apart(self.axis)
 
+    def _made(self, places: Places) -> dict[str, str]:
+        """By its name the line of the same function that alone makes an operand."""
+        found = {}
+        known = accesses.made(self.code) if self.operands else {}
+        for name in list(self.operands):
+            place = known.get(name.partition("[")[0])
+            if place is not None:
+                where = places.where(self.code, place)
+                found[redact_value(name)] = recorder.place_text(*where)
+        return found
+
     def told(
         self, places: Places, line_visits: dict[_Line, int], updated: list[str]
     ) -> dict[str, Any]:
@@ -165,6 +176,7 @@ class Site:
             "picked_apart": self._apart(),
             "adds": self.adds,
             "met": [redact_value(name) for name in self.met],
+            "made": self._made(places),
             "updated": [redact_value(n) for n, _ in operands if n.partition("[")[0] in updated],
             "computed": [redact_value(name) for name in self.computed if name in self.operands],
             "operands": [one.told(name) for name, one in operands if one.looks],

@@ -91,6 +91,13 @@ def loader_line(results: Results) -> Frame | None:
     return made_at(one for rank in results.trace.ranks for one in training_loaders(rank))
 
 
+def collated_at(results: Results) -> Frame | None:
+    """The program's function that puts samples together to batches; None where it is not one."""
+    loaders = [one for rank in results.trace.ranks for one in training_loaders(rank)]
+    functions = {frame_of(one.get("collate_at")) for one in loaders}
+    return functions.pop() if len(functions) == 1 else None
+
+
 def sharded_at(line: Frame | None) -> str:
     """How each rank gets a part of the data of a PyTorch loader, where that is made."""
     at = f"In {place(line)}: pass" if line else "Pass"

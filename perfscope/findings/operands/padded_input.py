@@ -8,10 +8,12 @@ from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import has_operands, ranks_of, seen_on, shape_of
+from perfscope.findings.facts.worker_turns import collated_at
 from perfscope.judging import MAIN, MAJOR
 from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.schema.enums import Confidence, PhaseKind
+from perfscope.trace.model import Frame
 from perfscope.trace.operands import ROWS_READ, Operand
 from perfscope.units import format_seconds, format_share
 
@@ -28,16 +30,20 @@ def judge(run: Facts) -> Outcome:
     share = operand.share("padding_of_longest")
     # What each position is compared with, as attention does, is padded as well.
     spent_s, part = _spent_s(run, line), 1.0 - (1.0 - share) ** 2
-    gain = replace(saved(results, spent_s * part), counts=_counted(spent_s, part), counts_more=True)
+    gain = replace(
+        saved(results, spent_s * part),
+        counts=_counted(line.site.frame, spent_s, part),
+        counts_more=True,
+    )
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines that compute with padded sequences take little of the run.")
-    width = operand.shape[-1] if operand.shape else 0
+    made, width = collated_at(results), operand.shape[-1] if operand.shape else 0
     return Finding(
         status=status,
         title=(
             f"{format_share(operand.share('padding'))} of `{operand.name}` in "
-            f"{wording.called(line.site.frame)} is padding"
+            f"{wording.called(line.site.frame)} is padding{_made_in(made)}"
         ),
         summary=(
             f"Rows of `{operand.name}` are filled up to {width:,}, and even the longest of those "
@@ -48,23 +54,31 @@ def judge(run: Facts) -> Outcome:
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(one for one, _ in padded),
-        where=(line.site.frame,),
+        where=(*((made,) if made else ()), line.site.frame),
         evidence=(*_evidence(operand), *seen_on([one for one, _ in padded])),
-        actions=(
-            (
-                "Pad each batch to its own longest sequence and not to one fixed length (a "
-                "collate function, `padding='longest'`), and put sequences of similar lengths into "
-                "one batch."
-            ),
-        ),
+        actions=(_action(made),),
     )
 
 
-def _counted(spent_s: float, part: float) -> str:
+def _made_in(made: Frame | None) -> str:
+    """Where batches are made that a loader of PyTorch gives, as the end of a title."""
+    return f", of batches made in {wording.place(made)}" if made else ""
+
+
+def _action(made: Frame | None) -> str:
+    pad = f"In {wording.place(made)}: pad" if made else "Pad"
+    return (
+        f"{pad} each batch to its own longest sequence and not to one fixed length (a collate "
+        "function, `padding='longest'`), and put sequences of similar lengths into one batch."
+    )
+
+
+def _counted(frame: Frame, spent_s: float, part: float) -> str:
     """Of which time how much counts."""
     return (
-        f"is {format_share(part)} of the {format_seconds(spent_s)} in this line, all that it "
-        "calls and the backward pass, where padding counts twice, as positions may be compared"
+        f"is {format_share(part)} of the {format_seconds(spent_s)} in {wording.place(frame)}, "
+        "all that it calls and the backward pass, where padding counts twice, as positions may be "
+        "compared"
     )
 
 

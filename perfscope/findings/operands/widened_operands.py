@@ -28,13 +28,13 @@ from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.units import listed
 
 ACTION = (
-    "If single precision is enough, as it is for `{0}`, make `{1}` single where it comes from "
+    "If single precision is enough, as it is for `{0}`, make `{1}` single {2} "
     "(`.astype(np.float32)`). Random numbers, means and quotients of integers are double in NumPy "
     "unless it is told otherwise, and since NumPy 2 so is each array that is combined with a "
-    "number taken from one in double precision (`rates[step]`): make it a `float` first."
+    "number taken from one in double precision: make such a number a `float` first."
 )
 OF_NUMBER = (
-    "If single precision, which `{0}` has, is enough, convert `{1}` where it is made: `float(...)` "
+    "If single precision, which `{0}` has, is enough, convert `{1}` {2}: `float(...)` "
     "makes a Python number of it, `np.float32(...)` one in single precision. Since NumPy 2 a NumPy "
     "float64 scalar promotes a float32 array to float64; a Python number does not."
 )
@@ -71,7 +71,7 @@ def judge(run: Facts) -> Outcome:
             for rank, sites in zip(results.trace.ranks, run.worked_on, strict=True)
             if any(map(widened, sites))
         ),
-        where=tuple(dict.fromkeys((cause.frame, *meetings))),
+        where=_where(cause, meetings),
         evidence=(
             Evidence(f"`{cause.double.name}`", shape_of(cause.double)),
             Evidence(f"`{cause.single.name}`", shape_of(cause.single)),
@@ -80,6 +80,12 @@ def judge(run: Facts) -> Outcome:
         actions=(_action(cause),),
         overlaps=("slow_operands", "repeated_work"),
     )
+
+
+def _where(cause: Meeting, meetings: Iterable[Frame]) -> tuple[Frame, ...]:
+    """Where single meets double first, where the double operand is made, and the other places."""
+    made = (cause.double.made,) if cause.double.made else ()
+    return tuple(dict.fromkeys((cause.frame, *made, *meetings)))
 
 
 def _title(seen: Meeting, first: Meeting | None) -> str:
@@ -102,7 +108,9 @@ def _converts(cause: Meeting) -> str:
 
 def _action(cause: Meeting) -> str:
     told = OF_NUMBER if cause.double.is_number else ACTION
-    return told.format(cause.single.name, cause.double.name)
+    made = cause.double.made
+    where = "where it is made" if made is None else f"in {wording.place(made)}, which makes it"
+    return told.format(cause.single.name, cause.double.name, where)
 
 
 def _meetings(run: Facts) -> dict[Frame, tuple[Operand, Operand]]:

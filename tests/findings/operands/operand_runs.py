@@ -47,6 +47,7 @@ def analyzed(
     others: Sequence[dict[str, Any]] | None = None,
     called: Sequence[dict[str, Any]] = (),
     library: tuple[str, str, int] = LIBRARY,
+    loaders: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
@@ -59,7 +60,8 @@ def analyzed(
         own = sites if others is None or number else others
         told = {"looks": 10, "cpu_ns": 1, "sites": list(own), **timed}
         told["called"] = list(called[number : number + 1])
-        rank.set(metadata={"operands": told, "versions": versions})
+        torch = {"torch": {"loaders": list(loaders)}} if loaders else {}
+        rank.set(metadata={"operands": told, "versions": versions, "frameworks": torch})
         for step in range(STEPS):
             begin = 1.0 + 0.2 * step
             rank.step(step, begin, begin + 0.2)

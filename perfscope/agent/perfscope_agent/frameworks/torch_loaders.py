@@ -86,6 +86,7 @@ def _settings(loader: Any, is_training: bool) -> dict[str, Any]:
         "dataset": type(loader.dataset).__name__,
         "samples": _samples(loader),
         "training": is_training,
+        "collate_at": _collate_at(loader),
     }
 
 
@@ -108,6 +109,20 @@ def _made_at(loader: Any) -> str | None:
                 return recorder.place_text(*lines.pop())
         frame = frame.f_back
     return None
+
+
+def _collate_at(loader: Any) -> str | None:
+    """The program's own function that puts samples together to batches; None where it has none."""
+    function = loader.collate_fn
+    if type(function) is _BOUND:
+        function = function.__func__
+    code = function.__code__ if type(function) is type(note) else None
+    if code is None or not files.is_program(code.co_filename):
+        return None
+    return recorder.place_text(*Places().where(code, 0)[:2], code.co_firstlineno)
+
+
+_BOUND: Any = type(note.__get__(note))
 
 
 def _calls(code: CodeType, name: str) -> list[tuple[int, str]]:
