@@ -34,11 +34,13 @@ DEVELOPERS_BUILD = (
 )
 """What is compiled in the checkout is kept: for the next change, and for the wheel of the tests."""
 SELDOM_COLLECTED = (
-    "import atexit, gc, os; os.environ.get('SELDOM_COLLECTED') and"
-    " (gc.set_threshold(700, 10, 1000), atexit.register(gc.freeze))\n"
+    "import atexit, gc, os, sys; os.environ.get('SELDOM_COLLECTED') and"
+    " (gc.set_threshold(700, 10, 1000), atexit.register(gc.freeze));"
+    " sys.modules.update(dict.fromkeys(os.environ.get('HIDDEN_MODULES', '').split()))\n"
 )
 """Where the variable is set, a process that loads PyTorch or TensorFlow does not look through all
-that these are for cycles, while it loads them and at its end: that is a fifth of what it takes."""
+that these are for cycles, while it loads them and at its end: that is a fifth of what it takes.
+Modules that another one names cannot be imported: Keras loads all of scikit-learn where it can."""
 
 
 class Perfscope(Enum):
