@@ -200,7 +200,7 @@ DIAGNOSIS = Diagnosis(
         "is not"
     ),
     counts_from=f"{2 * thresholds.PREDICTS_OFTEN} calls",
-    rank=280,
+    rank=279,
     references=(
         (
             "Keras, what is the difference between predict and a call or predict_on_batch: "

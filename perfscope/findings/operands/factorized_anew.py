@@ -172,7 +172,7 @@ DIAGNOSIS = Diagnosis(
     passed="No matrix was seen to be factorized again while it stays as it is",
     evidence="looks at the matrix, its different contents, and its shape",
     gain_from="upper bound: the time of the solver in these lines on the rank that spends most",
-    rank=281,
+    rank=280,
     of_work=True,
     references=("G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., 2013, chapter 3.2",),
 )

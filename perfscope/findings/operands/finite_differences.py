@@ -159,7 +159,7 @@ DIAGNOSIS = Diagnosis(
         "upper bound: the time of these calls on the rank with most of them, less that of the "
         "other calls of the same function for the same purpose, as one gradient costs"
     ),
-    rank=278,
+    rank=277,
     of_work=True,
     references=("SciPy, optimization: https://docs.scipy.org/doc/scipy/tutorial/optimize.html",),
 )

@@ -125,7 +125,7 @@ DIAGNOSIS = Diagnosis(
     passed="No backward pass was seen to compute gradients that no optimizer uses",
     evidence="the share of the backward passes, and of which parameters",
     gain_from="replay of backward passes without that share",
-    rank=279,
+    rank=278,
     of_work=True,
     references=(
         "PyTorch, autograd mechanics: https://docs.pytorch.org/docs/stable/notes/autograd.html",
