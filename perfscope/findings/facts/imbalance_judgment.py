@@ -295,9 +295,16 @@ def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool
         return Doubt.WAITED
     if share >= thresholds.CHANCE_SHARE:
         return None
-    if facts.everywhere and share <= _used_by_others(results, facts):
+    is_slow = facts.everywhere or _is_spread(facts)
+    if is_slow and share <= _used_by_others(results, facts):
         return Doubt.DISTURBED
     return Doubt.LASTING if persists(facts.persistence) else None
+
+
+def _is_spread(facts: ImbalanceFacts) -> bool:
+    """Whether ranks work longer in several functions, and in none for most of it."""
+    more_s = [one.seconds for one in facts.excess if one.seconds > 0]
+    return 0 < max(more_s, default=0.0) <= MAIN * sum(more_s)
 
 
 def _used_by_others(results: Results, facts: ImbalanceFacts) -> float:

@@ -1,11 +1,14 @@
 """Ranks that are late because of what else runs on their CPUs, and ranks that have more to do."""
 
 import numpy as np
+import pytest
 
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import Status
+from perfscope.trace.model import Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.shared_cpus import Life, recorded
+from tests.support.trace_builder import TraceBuilder
 
 STEPS, OWN_S = 400, 0.05
 
@@ -27,7 +30,12 @@ def of_ranks(*, more_s: float, waited: tuple[float, float], slept_s: float = 0.0
         last = max(life.at_s for life in lives)
         for life in lives:
             life.call(last + 0.0005)
-    found = analyze_trace(recorded(lives)).findings
+    return judged_of(recorded(lives))
+
+
+def judged_of(trace: Trace) -> Finding:
+    """What is said of how evenly the ranks work."""
+    found = analyze_trace(trace).findings
     judged = [found[one] for one in ("straggler", "load_imbalance", "transient_imbalance")]
     return next((one for one in judged if one.status is not Status.PASS), judged[0])
 
@@ -54,3 +62,55 @@ def test_a_rank_that_sleeps_longer_is_not_held_up_by_others() -> None:
     found = of_ranks(more_s=0.0, waited=(0.3, 0.3), slept_s=0.5 * OWN_S)
     assert found.status.is_fault
     assert found.ranks == (1,)
+
+
+FUNCTIONS = (
+    ("copy_rows", "/home/me/solve.py", 20),
+    ("smooth", "/home/me/solve.py", 40),
+    ("add_up", "/home/me/solve.py", 60),
+)
+
+
+def slow_cpu(*, others: float, in_one: bool) -> Finding:
+    """Rank 1 needs 15 % more CPU time, in three functions alike or in one of them.
+
+    That varies from step to step by as much. `others`: of the CPUs, what other processes use.
+    """
+    draws, builder, at = np.random.default_rng(5), TraceBuilder(2, end_s=100.0), 1.0
+    ran = [1.0, 1.0]
+    more = [0.045, 0.0, 0.0] if in_one else [0.015] * 3
+    for step in range(200):
+        parts = [
+            [(0.1 + number * extra) * float(draws.normal(1.0, 0.25)) for extra in more]
+            for number in range(2)
+        ]
+        end = at + max(map(sum, parts)) + 0.001
+        for number in range(2):
+            rank, begin = builder.rank(number), at
+            rank.main_sample(at, cpu_s=ran[number], queue_delay_s=0.0)
+            rank.process_sample(at, cpu_s=ran[number], queue_delay_s=0.0)
+            rank.cpu_sample(at, busy_s=ran[number] + others * at, used_s=ran[number], cpus=1)
+            for spent_s, frame in zip(parts[number], FUNCTIONS, strict=True):
+                for place in range(20):
+                    rank.stack(begin + spent_s * place / 20, (frame,))
+                begin += spent_s
+            rank.op("MPI_Allreduce", begin, end, comm=0, seq=step, sent=8)
+            ran[number] += sum(parts[number])
+        at = end
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(at)
+        rank.set(cpu_count_allowed=1, cpus_allowed=str(number))
+    return judged_of(builder.build())
+
+
+@pytest.mark.parametrize(
+    ("others", "in_one", "is_loud"),
+    [(0.3, False, False), (0.0, False, True), (0.3, True, True)],
+)
+def test_a_rank_that_is_slower_in_all_functions_beside_other_processes(
+    others: float, *, in_one: bool, is_loud: bool
+) -> None:
+    """Caches and clock rates are shared; what makes one function alone slower is the program's."""
+    found = slow_cpu(others=others, in_one=in_one)
+    assert found.status.is_fault is is_loud
+    assert ("Processes outside the job ran on the same CPUs" in found.summary) is not is_loud
