@@ -20,7 +20,9 @@ class How(Enum):
     """What an instruction does with a list, as the agent writes it."""
 
     IN = "in"
-    FIND = "find"
+    FIND = "index"
+    COUNT = "count"
+    REMOVE = "remove"
     SHIFT = "shift"
 
 
@@ -33,6 +35,7 @@ class Searched:
     how: How
     kind: str  # `list` or `deque`
     looks: int
+    asked: int  # how often it was looked at, whatever it was then
     length: float  # mean
     most: int
     instructions: int  # of the interpreter, in its line
@@ -41,12 +44,26 @@ class Searched:
     def part(self) -> float:
         """Of the time of its line, what goes through the list, about.
 
-        To compare one item takes about as long as one instruction of the interpreter, and a search
-        meets half of the items on average. What is moved goes by a cache line of pointers at once.
+        To compare one item takes about as long as one instruction of the interpreter. A search
+        meets half of the items on average; what counts meets all of them, and so does what removes
+        one. What is moved goes by a cache line of pointers at once. Where it was something else
+        than a list in some looks, it is a list in that part of its time at most.
         """
         at_once = CACHE_LINE_BYTES // POINTER_BYTES if self.how is How.SHIFT else 1
-        steps = MAIN * self.length / at_once
-        return steps / (steps + max(self.instructions, 1))
+        met = MAIN if self.how in (How.IN, How.FIND) else 1.0
+        steps = met * self.length / at_once
+        return (
+            self.looks
+            / max(self.asked, self.looks, 1)
+            * steps
+            / (steps + max(self.instructions, 1))
+        )
+
+
+def has_looked(metadata: Mapping[str, Any]) -> bool:
+    """Whether a rank looked for such instructions at all."""
+    told = metadata.get("operands")
+    return isinstance(told, Mapping) and isinstance(told.get("searched"), list)
 
 
 def searched(metadata: Mapping[str, Any]) -> tuple[Searched, ...]:
@@ -63,7 +80,7 @@ def _searched(rows: Sequence[Any]) -> Iterator[Searched]:
             continue
         frame, how = frame_of(row.get("place")), known.get(str(row.get("how")))
         length, kind = row.get("length"), str(row.get("kind", ""))[:LONGEST_NAME]
-        if frame is None or how is None or not isinstance(length, (int, float)):
+        if frame is None or how is None or not isinstance(length, int | float):
             continue
         if how is How.SHIFT and kind == DEQUE:  # its begin is no other end
             continue
@@ -74,7 +91,8 @@ def _searched(rows: Sequence[Any]) -> Iterator[Searched]:
             how,
             kind,
             whole(row.get("looks")),
-            min(max(float(length), 0.0), float(most)),
+            whole(row.get("asked")),
+            float(min(max(length, 0), most)),  # an integer may be longer than a float can be
             most,
             whole(row.get("instructions")),
         )

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     _Found = Tuple[int, _Path, str]
     """The instruction, the path of what it searches, and what it does with that."""
 
-IN, FIND, SHIFT = "in", "find", "shift"
-"""A test for membership, a search by a method, and moving all that is behind."""
+IN, FIND, COUNT, REMOVE, SHIFT = "in", "index", "count", "remove", "shift"
+"""A test for membership, searches by methods, and moving all that is behind."""
 
-_METHODS = {"index": FIND, "count": FIND, "remove": FIND, "pop": SHIFT, "insert": SHIFT}
+_METHODS = {"index": FIND, "count": COUNT, "remove": REMOVE, "pop": SHIFT, "insert": SHIFT}
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _MOST_FOUND = 400
 _MOST_TOLD = 32
@@ -65,7 +65,7 @@ class _Seen:
         """All of it, for the metadata."""
         line = line_of(self.code, self.last)
         ranges = [(start, end) for start, end, one in line_ranges(self.code) if one == line]
-        count = sum([len(bytecode.between(self.code, *one)) for one in ranges])
+        inside = [name for one in ranges for name, _ in bytecode.between(self.code, *one)]
         return {
             "place": recorder.place_text(*places.where(self.code, self.last)),
             "name": redact_value(self.name),
@@ -74,7 +74,8 @@ class _Seen:
             "looks": self.looks,
             "length": self.total / self.looks,
             "most": self.most,
-            "instructions": count,
+            "asked": self.asked,
+            "instructions": len(inside) - inside.count("CACHE"),
         }
 
 
@@ -179,4 +180,9 @@ def _by_method(code: CodeType, place: int) -> list[_Found]:
 def _is_at_begin(code: CodeType, given: list[tuple[str, int]]) -> bool:
     """Whether the first argument is 0: behind it lies all of the list."""
     loads = [one for one in given if one[0].startswith("LOAD_")]
-    return bool(loads) and loads[0][0] == "LOAD_CONST" and code.co_consts[loads[0][1]] == 0
+    return bool(loads) and loads[0][0] == "LOAD_CONST" and _is_zero(code.co_consts[loads[0][1]])
+
+
+def _is_zero(constant: object) -> bool:
+    """Whether it is the number: others may warn where they are compared with one."""
+    return type(constant) is int and constant == 0

@@ -61,8 +61,8 @@ class Doubt(Enum):
     )
     HOST = (
         "The ranks that are late waited longer for CPUs that processes outside the job had, which "
-        "is most of the difference. They did no more work: what the ranks differ in CPU time is "
-        "not clear of zero."
+        "is most of the difference. Their CPU time shows no more work: what it differs by is not "
+        "clear of zero, and half of the difference at most."
     )
     DISTURBED = (
         "Processes outside the job ran on the same CPUs: through shared caches and lower clock "
@@ -235,6 +235,11 @@ class _MoreWork:
         """The lower end of the 95 % interval, as a share of what they need."""
         return (self.mean_s - SURE * self.error_s) / max(self.own_s, 1e-9)
 
+    @property
+    def most(self) -> float:
+        """The upper end of it."""
+        return (self.mean_s + SURE * self.error_s) / max(self.own_s, 1e-9)
+
 
 def _more_work(results: Results, facts: ImbalanceFacts) -> _MoreWork | None:
     """That of a run; None where it is not known of all ranks, or none are overloaded."""
@@ -260,10 +265,11 @@ def _is_of_host(results: Results, facts: ImbalanceFacts) -> bool:
     """Whether ranks are late by what other processes took from them, and by no work of their own.
 
     Who has more work waits longer for the same share, and has more CPU time; who waits longer for
-    the same work has met more of what else runs.
+    the same work has met more of what else runs. CPU times that differ by too little to be told
+    from none have to be too few for half of the difference as well.
     """
     more = _more_work(results, facts)
-    if more is None or more.least > 0:
+    if more is None or more.least > 0 or more.most >= MAIN * more.elapsed:
         return False
     waited = {one.rank: one.others_share * one.in_work_s for one in results.resources.cpu_waits}
     if any(rank not in waited for rank in facts.ranks):

@@ -1,4 +1,4 @@
-"""What helps where a list is searched from its begin."""
+"""What helps where a list is searched from the start."""
 
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
@@ -9,13 +9,21 @@ from perfscope.units import format_count
 _ACTIONS = {
     How.IN: (
         "Make `{0}` a set where it is filled (`set()` and `.add(x)`), or keep a set of the same "
-        "beside it: `x in {0}` then takes as long however many it holds. What is no key, as an "
-        "array or a list, has to be made one first (a tuple, an id)."
+        "beside it: how long `x in {0}` takes then does not depend on how many it holds. Items "
+        "that cannot be keys, such as arrays or lists, have to become tuples first."
     ),
     How.FIND: (
         "Keep a dictionary from each value to its place beside `{0}` (`place = {{value: number for "
-        "number, value in enumerate({0})}}`), and look it up there instead of searching `{0}` from "
-        "its begin."
+        "number, value in enumerate({0})}}`), as long as no place changes, and look it up there "
+        "instead of searching `{0}` from the start."
+    ),
+    How.COUNT: (
+        "Keep a `collections.Counter` beside `{0}`, counted up where `{0}` is filled, and look the "
+        "number up there."
+    ),
+    How.REMOVE: (
+        "Make `{0}` a dictionary with its items as keys (`dict.fromkeys({0})` keeps their order), "
+        "and delete them from it (`del {0}[x]`), or a set where their order does not matter."
     ),
     How.SHIFT: (
         "Make `{0}` a `collections.deque`, with `popleft()` and `appendleft(x)`: nothing is moved "
@@ -25,7 +33,9 @@ _ACTIONS = {
 _DOES = {
     How.IN: "searches",
     How.FIND: "searches",
-    How.SHIFT: "moves all that is behind the begin of",
+    How.COUNT: "goes through all of",
+    How.REMOVE: "searches, and closes the gap in,",
+    How.SHIFT: "shifts every other element of",
 }
 
 

@@ -199,7 +199,7 @@ def _from_phase(results: Results, phase: PhaseResult) -> SerialWork | None:
 def _main_one(spent_s: Sequence[float]) -> float | None:
     """The longest of several times, where it is most of them: what is usual says little then."""
     most = max(spent_s, default=0.0)
-    return most if len(spent_s) > 1 and most > MAIN * sum(spent_s) else None
+    return most if len(spent_s) > 2 and most > MAIN * sum(spent_s) else None
 
 
 def _from_function(results: Results, share: FunctionShare) -> SerialWork | None:

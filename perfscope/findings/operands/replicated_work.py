@@ -14,7 +14,7 @@ from perfscope.metrics.host.replicated import Replicated, replicated
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
-from perfscope.units import format_seconds, format_share, inside, listed
+from perfscope.units import format_seconds, inside, listed
 
 
 def _applies(results: Results) -> bool:
@@ -136,8 +136,7 @@ def _summary(
     if whole:
         return (
             f"{seen}: each rank does the work of all then, most of it in {whole}. Left out, it "
-            f"would save {saving}; divided among them, at most "
-            f"{format_share(1.0 - 1.0 / worst.copies)} of that."
+            f"would save {saving}; divided among them, if that is possible, less."
         )
     return (
         f"{seen}: each rank does the work of all then. Divided among them, it would save {saving}, "

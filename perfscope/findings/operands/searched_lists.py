@@ -1,27 +1,30 @@
-"""Lists that are searched from their begin, again and again."""
+"""Lists that are searched from the start, again and again."""
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 from perfscope.attribution.stack_rules import NATIVE_FILES
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks
+from perfscope.findings.facts.hot_operands import saved_of_ranks
 from perfscope.findings.facts.searched import action, does
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
-from perfscope.trace.searched import How, Searched, searched
+from perfscope.trace.searched import How, Searched, has_looked, searched
 from perfscope.units import format_count, format_seconds
 
 TAKES = {
     How.IN: "goes through it item by item until it finds what it looks for",
     How.FIND: "goes through it item by item until it finds what it looks for",
-    How.SHIFT: "moves every item behind the begin by one place",
+    How.COUNT: "goes through all of its items",
+    How.REMOVE: "goes through it until it finds an item, and moves all that follow by one place",
+    How.SHIFT: "moves every other element by one place",
 }
 
 
@@ -36,8 +39,8 @@ class _Search:
 
 
 def was_looked_at(results: Results) -> bool:
-    """Whether any rank looked at what its lines work on, or search."""
-    return has_operands(results) or any(searched(one.metadata) for one in results.trace.ranks)
+    """Whether any rank looked at what its lines search; earlier recordings did not."""
+    return any(has_looked(one.metadata) for one in results.trace.ranks)
 
 
 def judge(run: Facts) -> Outcome:
@@ -45,24 +48,27 @@ def judge(run: Facts) -> Outcome:
     found = _searches(run)
     worst = max(found, key=lambda own: sum(one.seconds for one in own), default=None)
     if worst is None:
-        return passed("No list was seen that a loop searches from its begin.")
+        return passed("No list was seen that a loop searches from the start.")
     spent = {one.rank.number: one.seconds for one in worst}
     gain = saved_of_ranks(
         run.results, [spent.get(one.number, 0.0) for one in run.results.trace.ranks]
     )
     status = thresholds.deserved(gain)
     if not status.is_fault:
-        return passed(f"Searching lists takes {format_seconds(gain.seconds)} at most.")
+        return passed(
+            f"No line takes more than {format_seconds(gain.seconds)} to go through a list."
+        )
     main = max(worst, key=lambda one: one.seconds)
     is_seen = main.called_s > MAIN * main.seconds
     seen, place = main.seen, wording.place(main.seen.frame)
+    saving = wording.saving(run.results, gain.seconds, is_bound=True)
     return Finding(
         status=status,
         title=f"{place} {does(seen)}",
         summary=(
             f"Each time, this line {TAKES[seen.how]}: twice as many items take twice as long. Rank "
-            f"{main.rank.number} spends {format_seconds(main.seconds)} on that. Found at once, it "
-            f"would save {wording.saving(run.results, gain.seconds, is_bound=True)}."
+            f"{main.rank.number} spends {format_seconds(main.seconds)} on that. "
+            f"To find items without that would save {saving}."
         ),
         gain=gain,
         # where no call was seen, which part of the line it takes is estimated
@@ -100,17 +106,20 @@ def _searches(run: Facts) -> Sequence[Sequence[_Search]]:
                 continue
             lines, share = run.line_samples, run.line_samples.share_by
             line_s = lines.seconds(rank, [seen.frame])
-            called_s = line_s * share(rank, seen.frame, _is_search)
+            called_s = line_s * share(rank, seen.frame, partial(_is_search, seen.how))
             seconds = called_s + line_s * seen.part * share(rank, seen.frame, _is_alone)
             if seconds > 0:
                 found[at].append(_Search(rank, seen, seconds, called_s))
     return list(found.values())
 
 
-def _is_search(behind: Sequence[Frame]) -> bool:
-    """Whether a line was seen in a function of a list."""
+def _is_search(how: How, behind: Sequence[Frame]) -> bool:
+    """Whether a line was seen in a function of a list that does so, and nowhere below."""
     return bool(behind) and all(
-        one.file in NATIVE_FILES and one.function.startswith(OF_LISTS) for one in behind
+        one.file in NATIVE_FILES
+        and one.function.startswith(OF_LISTS)
+        and one.function.rpartition(".")[2] in METHODS.get(how, ())
+        for one in behind
     )
 
 
@@ -120,10 +129,17 @@ def _is_alone(behind: Sequence[Frame]) -> bool:
 
 
 OF_LISTS = "builtins.list.", "collections.deque."
+METHODS = {
+    How.IN: ("__contains__",),
+    How.FIND: ("index",),
+    How.COUNT: ("count",),
+    How.REMOVE: ("remove",),
+    How.SHIFT: ("pop", "insert"),
+}
 
 DIAGNOSIS = Diagnosis(
     id="searched_lists",
-    title="A list is searched from its begin, again and again",
+    title="A list is searched from the start, again and again",
     description=(
         "Looks at lists, a few times a second, where the program tests whether something is in "
         "them, asks them for a place (`index`, `count`, `remove`), or takes or puts what is first "

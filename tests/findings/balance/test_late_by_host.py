@@ -13,16 +13,23 @@ from tests.support.trace_builder import TraceBuilder
 STEPS, OWN_S = 400, 0.05
 
 
-def of_ranks(*, more_s: float, waited: tuple[float, float], slept_s: float = 0.0) -> Finding:
+def of_ranks(
+    *,
+    more_s: float,
+    waited: tuple[float, float],
+    slept_s: float = 0.0,
+    spread: float = 0.1,
+    steps: int = STEPS,
+) -> Finding:
     """What is said of rank 1, which has more to do in each step, or waits or sleeps longer.
 
     `waited`: what each rank waits for its CPU, as a share of its own work, on average.
     """
     draws = np.random.default_rng(3)
     lives = [Life(), Life()]
-    for _ in range(STEPS):
+    for _ in range(steps):
         for number, life in enumerate(lives):
-            own_s = (OWN_S + number * more_s) * float(draws.normal(1.0, 0.1))
+            own_s = (OWN_S + number * more_s) * float(draws.lognormal(0.0, spread))
             life.work(
                 draws, own_s, waited[number] * own_s * float(draws.exponential()), slept=False
             )
@@ -114,3 +121,9 @@ def test_a_rank_that_is_slower_in_all_functions_beside_other_processes(
     found = slow_cpu(others=others, in_one=in_one)
     assert found.status.is_fault is is_loud
     assert ("Processes outside the job ran on the same CPUs" in found.summary) is not is_loud
+
+
+def test_too_few_steps_to_tell_more_work_from_none_do_not_tell_that_there_is_none() -> None:
+    """Rank 1 has half as much again to do, in steps that differ by more than that."""
+    found = of_ranks(more_s=0.5 * OWN_S, waited=(1.0, 1.0), spread=0.6, steps=12)
+    assert "shows no more work" not in found.summary

@@ -1,4 +1,4 @@
-"""Lists that are searched from their begin: named with their length, and short ones are not."""
+"""Lists that are searched from the start: named with their length, and short ones are not."""
 
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,21 @@ from tests.support.trace_builder import TraceBuilder
 
 STEPS = 40
 CONTAINS = ("builtins.list.__contains__", "<built-in>", 0)
+SORT = ("builtins.list.sort", "<built-in>", 0)
 INNER = ("hash_of", "/home/me/train.py", 70)
 
 
 def seen(**changes: Any) -> dict[str, Any]:
     """Ten looks at a list of 500 items, in a line of 8 instructions."""
     usual: dict[str, Any] = {"place": "\x1f".join(map(str, HOT)), "name": "played", "looks": 10}
-    state = {"how": "in", "kind": "list", "length": 500.0, "most": 500, "instructions": 8}
+    state = {
+        "how": "in",
+        "kind": "list",
+        "asked": 10,
+        "length": 500.0,
+        "most": 500,
+        "instructions": 8,
+    }
     return {**usual, **state, **changes}
 
 
@@ -57,14 +65,14 @@ def test_of_a_line_that_calls_nothing_it_is_the_part_that_goes_through_the_list(
     assert (found.confidence, found.is_inferred) == (Confidence.MEDIUM, True)
 
 
-@pytest.mark.parametrize("others", [[], [seen(looks=3)]])
+@pytest.mark.parametrize("others", [[], [seen(looks=3, asked=3)]])
 def test_what_one_rank_was_seen_to_search_others_search_in_the_same_line(others: Any) -> None:
     assert judged([seen()], CONTAINS, others=others).ranks == (0, 1)
 
 
 def test_what_is_first_in_a_list_moves_all_others() -> None:
     found = judged([seen(how="shift", length=9000.0, most=9000)])
-    assert "moves all that is behind the begin of `played`, a list of 9,000" in found.title
+    assert "shifts every other element of `played`, a list of 9,000" in found.title
     assert "deque" in found.actions[0]
 
 
@@ -77,6 +85,7 @@ def test_what_is_first_in_a_list_moves_all_others() -> None:
         [seen(how="shift", kind="deque")],
         [seen(how="guess")],
         [seen(length="long")],
+        [seen(asked=30)],  # a set in most of the looks
         [None],
         "played",
     ],
@@ -86,8 +95,34 @@ def test_short_lists_and_odd_records_are_none(told: Any) -> None:
     assert found.status is Status.PASS
 
 
-def test_what_the_line_calls_beside_it_is_not_counted() -> None:
-    assert judged([seen()], INNER).status is Status.PASS
+def test_a_length_that_no_number_holds_is_no_more_than_the_most() -> None:
+    assert judged([seen(length=10**400)], CONTAINS).status is Status.FAIL
+
+
+@pytest.mark.parametrize("behind", [INNER, SORT])
+def test_what_the_line_calls_beside_it_is_not_counted(behind: tuple[str, str, int]) -> None:
+    assert judged([seen()], behind).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("how", "title", "action"),
+    [
+        ("index", "searches `played`", "a dictionary from each value to its place"),
+        ("count", "goes through all of `played`", "collections.Counter"),
+        ("remove", "searches, and closes the gap in, `played`", "del played[x]"),
+    ],
+)
+def test_what_helps_is_told_by_what_is_done(how: str, title: str, action: str) -> None:
+    found = judged([seen(how=how)], (f"builtins.list.{how}", "<built-in>", 0))
+    assert title in found.title
+    assert action in found.actions[0]
+
+
+def test_recordings_in_which_nobody_looked_are_not_judged() -> None:
+    builder = TraceBuilder(1, end_s=9.0)
+    rank = builder.rank(0).init(1.0).finalize(8.0)
+    rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "sites": []}})
+    assert "searched_lists" not in analyze_trace(builder.build()).findings
 
 
 PROGRAM = """
