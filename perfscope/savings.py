@@ -25,15 +25,21 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-LESS_ITSELF = "less what the new code takes"
-"""Of a bound: what nobody has seen yet, and what makes the saving less than it."""
-
 BY_LOAD = "that processes outside the job cost"
 BESIDE_OTHERS = "in which other ranks are busy anyway"
 """Why a change saves less than what it is about takes a rank."""
 
 REPLAYED_HALF = (0.9, 1.8)
 """How many times what a replay predicted the middle half of the fixes saved (docs/accuracy.md)."""
+
+BOUNDED_HALF = (0.9, 1.5)
+"""The same of savings that are all the time that a fix concerns, with nothing for the new code."""
+
+OF_OTHERS = "by such fixes of other programs"
+"""Where a range comes from that the run itself does not tell."""
+
+ROUGHLY = "about "
+"""What stands before all the time that a fix concerns: some save less, and some more."""
 
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
@@ -75,10 +81,10 @@ class Wholes:
     ) -> str:
         """`2.57 s (27.5 % of the 9.36 s run), 2.50 s to 2.63 s as its steps vary`.
 
-        That of a bound is not told: its upper end lies above what was just called the most.
+        That of a bound is not told: it is one of what the fault costs, and not of what a fix saves.
         """
         shares = self.shares(seconds)
-        text = f"{'up to ' if is_bound else ''}{format_seconds(seconds)}"
+        text = f"{ROUGHLY if is_bound else ''}{format_seconds(seconds)}"
         between = "" if is_bound else interval_text(interval, is_by_assumption=is_by_assumption)
         return f"{text}{f' ({shares})' if shares else ''}{between}"
 
@@ -90,19 +96,20 @@ class Wholes:
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
         under_load_s: float | None = None,
+        leads: bool = False,
     ) -> str:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
         `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`. What an idle host has
-        left of it is a part of what the run takes there. A bound is `up to 2.57 s`,
-        without a range. Where the run gives none, the range is that of half of such predictions.
+        left of it is a part of what the run takes there. Where the run gives no range, and of a
+        bound, the saving that `leads` has that of the middle half of such fixes of other programs.
         """
-        told = f"{'up to' if is_bound else 'about'} {format_seconds(seconds)}"
+        told = f"{ROUGHLY}{format_seconds(seconds)}"
         if not is_bound and (ends := _ends(interval)):
             why = ", depending on how it works out" if is_by_assumption else ""
             told += f" ({ends}{why})"
-        elif not is_bound and (ends := self._usual(seconds)):
-            told += f" ({ends} for half of such predictions)"
+        elif leads and (ends := self._usual(seconds, BOUNDED_HALF if is_bound else REPLAYED_HALF)):
+            told += f" ({ends} {OF_OTHERS})"
         there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
         if under_load_s is not None and self.others_s and there_s > seconds:
             share = format_share(seconds / there_s)
@@ -116,9 +123,9 @@ class Wholes:
             return told
         return f"{told}, on an idle host ({format_seconds(under_load_s)} with the load of this run)"
 
-    def _usual(self, seconds: float) -> str:
-        """Between what half of such predictions come out; "" where that is more than the run."""
-        low_s, high_s = (one * seconds for one in REPLAYED_HALF)
+    def _usual(self, seconds: float, half: tuple[float, float]) -> str:
+        """Between what half of such fixes save; "" where that is more than the run."""
+        low_s, high_s = (one * seconds for one in half)
         whole_s = (self.run_s or self.window_s or 0.0) - (self.others_s or 0.0)
         return _ends((low_s, high_s)) if high_s < whole_s else ""
 
@@ -134,9 +141,9 @@ def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -
         return ""
     if own_s < LEAST_OWN * seconds:
         return f"Nearly all of that is {FOLLOWS}"
-    own, at_most = format_seconds(own_s), "up to " if is_bound else ""
+    own, roughly = format_seconds(own_s), ROUGHLY if is_bound else ""
     rest = format_seconds(seconds - own_s)
-    return f"That is {own} of each rank's own time, on average, and {at_most}{rest} of {FOLLOWS}"
+    return f"That is {own} of each rank's own time, on average, and {roughly}{rest} of {FOLLOWS}"
 
 
 def rest_text(
@@ -158,8 +165,8 @@ def rest_text(
     """
     spent = f"That is the {format_seconds(spent_s)}{each}{f' {lead}' if lead else ''}"
     if saves_more(seconds, spent_s):
-        at_most = "up to " if is_bound else ""
-        return f"{spent} and {at_most}{format_seconds(seconds - spent_s)} of {FOLLOWS}"
+        roughly = ROUGHLY if is_bound else ""
+        return f"{spent} and {roughly}{format_seconds(seconds - spent_s)} of {FOLLOWS}"
     most_s = interval[1] if interval else seconds
     if max(seconds, most_s) >= (1.0 - LEAST_TOLD) * spent_s:
         return ""

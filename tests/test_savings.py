@@ -17,7 +17,7 @@ def test_a_saving_is_a_share_of_the_run_and_of_the_window() -> None:
 def test_a_bound_has_no_interval_beside_it() -> None:
     of = Wholes(run_s=10.0, window_s=4.0)
     assert of.saving(1.0, is_bound=True, interval=(0.5, 1.5)) == (
-        "up to 1.00 s (10.0 % of the 10.0 s run, 25.0 % of the 4.00 s analyzed window)"
+        "about 1.00 s (10.0 % of the 10.0 s run, 25.0 % of the 4.00 s analyzed window)"
     )
 
 
@@ -119,13 +119,14 @@ def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> 
 
 def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
     of = Wholes(40.0, 10.0)
-    assert of.fix(12.0, interval=(10.0, 14.0)) == (
+    assert of.fix(12.0, interval=(10.0, 14.0), leads=True) == (
         "about 12.0 s (10.0 s to 14.0 s) of this 40.0 s run, or 30.0 %"
     )
-    assert of.fix(12.0, is_bound=True, interval=(10.0, 14.0)) == (
-        "up to 12.0 s of this 40.0 s run, or 30.0 %"
+    assert of.fix(12.0, is_bound=True, interval=(10.0, 14.0), leads=True) == (
+        "about 12.0 s (10.8 s to 18.0 s by such fixes of other programs) of this 40.0 s run, or "
+        "30.0 %"
     )
-    told = Wholes(None, 10.0).fix(2.0, interval=(1.0, 3.0), is_by_assumption=True)
+    told = Wholes(None, 10.0).fix(2.0, interval=(1.0, 3.0), is_by_assumption=True, leads=True)
     assert told == (
         "about 2.00 s (1.00 s to 3.00 s, depending on how it works out) of this 10.0 s analyzed "
         "window, or 20.0 %"
@@ -133,24 +134,33 @@ def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
 
 
 def test_a_saving_on_a_busy_host_is_told_with_what_it_was_there() -> None:
-    assert Wholes(40.0, 10.0).fix(12.0, under_load_s=15.0) == (
-        "about 12.0 s (10.8 s to 21.6 s for half of such predictions) of this 40.0 s run, or "
+    assert Wholes(40.0, 10.0).fix(12.0, under_load_s=15.0, leads=True) == (
+        "about 12.0 s (10.8 s to 21.6 s by such fixes of other programs) of this 40.0 s run, or "
         "30.0 %, on an idle host (15.0 s with the load of this run)"
     )
 
 
 def test_what_an_idle_host_leaves_is_a_part_of_the_run_there() -> None:
-    assert Wholes(40.0, 10.0, others_s=16.0).fix(12.0, is_bound=True, under_load_s=15.0) == (
-        "up to 12.0 s of the 24.0 s that this run would take on an idle host, or 50.0 %"
+    assert Wholes(40.0, 10.0, others_s=16.0).fix(
+        12.0, is_bound=True, under_load_s=15.0, leads=True
+    ) == (
+        "about 12.0 s (10.8 s to 18.0 s by such fixes of other programs) of the 24.0 s that "
+        "this run would take on an idle host, or 50.0 %"
     )
 
 
-def test_a_saving_without_an_interval_has_the_range_of_half_of_such_predictions() -> None:
-    assert Wholes(40.0, 10.0).fix(2.0) == (
-        "about 2.00 s (1.80 s to 3.60 s for half of such predictions) of this 40.0 s run, or 5.0 %"
+def test_a_saving_without_an_interval_has_the_range_of_such_fixes() -> None:
+    assert Wholes(40.0, 10.0).fix(2.0, leads=True) == (
+        "about 2.00 s (1.80 s to 3.60 s by such fixes of other programs) of this 40.0 s run, or "
+        "5.0 %"
     )
     # no more is expected than there is
-    assert Wholes(3.5, None).fix(2.0) == "about 2.00 s of this 3.50 s run, or 57.1 %"
-    assert "half" not in Wholes(40.0, None, others_s=36.5).fix(2.0)
-    assert "half" not in Wholes(40.0, None).fix(2.0, interval=(1.0, 3.0))
-    assert "half" not in Wholes(40.0, None).fix(2.0, is_bound=True)
+    assert Wholes(3.5, None).fix(2.0, leads=True) == "about 2.00 s of this 3.50 s run, or 57.1 %"
+    assert "other programs" not in Wholes(40.0, None, others_s=36.5).fix(2.0, leads=True)
+    assert "other programs" not in Wholes(40.0, None).fix(2.0, interval=(1.0, 3.0), leads=True)
+    assert "other programs" not in Wholes(2.9, None).fix(2.0, is_bound=True, leads=True)
+    assert "1.80 s to 3.00 s by" in Wholes(3.5, None).fix(2.0, is_bound=True, leads=True)
+
+
+def test_the_range_of_other_programs_is_told_of_what_leads_alone() -> None:
+    assert Wholes(40.0, None).fix(2.0) == "about 2.00 s of this 40.0 s run, or 5.0 %"

@@ -7,6 +7,7 @@ from perfscope.document.no_finding import (
     UNKNOWN,
     is_inefficient,
     is_well,
+    least_told,
     much_is_lost,
     unknown_efficiency,
 )
@@ -77,8 +78,8 @@ def _would_show(results: Results) -> str:
     share = max(WARN_SHARE, FEWEST_SAMPLES / fewest if fewest else 0.0)
     if window_s <= 0 or share >= 1.0:
         return ""
-    much = f"{format_seconds(share * results.window_s)} ({100 * share:.3g} %)"
-    told = f"A loss of a kind that is checked for would have been told from {much} on"
+    much = least_told(results, share)
+    told = f"A loss of a kind that is checked for would have been reported from {much} on"
     if not sum(samples):
         return f"{told}, but of no function, as no stacks were sampled."
     return f"{told} (with {counted(sum(samples), 'stack sample')})."

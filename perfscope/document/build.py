@@ -154,6 +154,7 @@ def _finding(finding: Finding, results: Results, leader: str | None) -> FindingR
         ),
         holder=finding.holder,
         is_inferred=finding.is_inferred,
+        is_elsewhere=finding.is_elsewhere,
         seen_with=leader,
     )
 

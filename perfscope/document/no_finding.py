@@ -12,6 +12,7 @@ from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.losses.claims import AT_START
 from perfscope.judging import MAIN, MAJOR
 from perfscope.losses.entry import NO_LOSS, Entry, LossAccount, Saving
 from perfscope.losses.words import label
@@ -34,7 +35,7 @@ LONGEST_COMMAND = 120
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 
 STRETCHED = {
-    *(LossKind.OTHER_PROCESSES, LossKind.CPU_WAIT),
+    LossKind.OTHER_PROCESSES,
     *(LossKind.WAITING, LossKind.TRANSFER, LossKind.COMMUNICATION),
 }
 """Kinds of loss that take longer where other processes use the host's CPUs."""
@@ -92,8 +93,7 @@ def without_findings(
     if is_inefficient(results) and not is_disturbed:
         lost = _lost(results, losses)
         return _inefficient(leading, subject, lost) + rest
-    whole_s, name = whole(results)
-    much = f"{100 * WARN_SHARE:g} % of the {format_seconds(whole_s)} {name}"
+    much = least_told(results)
     found = f"{_found_nothing(results, losses)}: nothing that is sure to save {much}"
     if is_disturbed:
         found = f"Nothing was found that is sure to save {much}; other load may hide more"
@@ -102,6 +102,14 @@ def without_findings(
         return f"{told}{rest}"
     most = "" if is_well(losses) else _largest(losses, ranks, is_disturbed=is_disturbed)
     return f"{told} {_useful(results, losses)}.{most}{_once(results)}{rest}"
+
+
+def least_told(results: Results, share: float = WARN_SHARE) -> str:
+    """What a loss has to be to be told of, `642 ms (1 % of the 64.2 s analyzed window)`."""
+    window_s = results.window_s
+    is_whole = format_seconds(window_s) == format_seconds(results.run_s)
+    of = f"{format_seconds(window_s)} {'run' if is_whole else 'analyzed window'}"
+    return f"{format_seconds(share * window_s)} ({100 * share:.3g} % of the {of})"
 
 
 def _nothing_known(reasons: Sequence[str]) -> str:
@@ -184,17 +192,23 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     is no measure of what they would without it.
     """
     not_own = NO_LOSS | STRETCHED if is_disturbed else NO_LOSS
-    first = next((one for one in losses.entries if one.cause.kind not in not_own), None)
+    mine = [one for one in losses.entries if one.cause.kind not in not_own]
+    # what comes once is judged by how long the run is, and leaves the place to what lasts
+    first = next((one for one in mine if not _is_once(one)), None) or next(iter(mine), None)
     if first is None or first.ns < WARN_SHARE * losses.window_ns:
         return ""
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
     where = f" in {wording.place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = ", besides communication and waiting for CPUs," if is_disturbed and ranks > 1 else ""
+    own = ", besides communication and what others took," if is_disturbed and ranks > 1 else ""
     what = f"{inside(label(first))}{_for_whom(first)}{where}"
     evened = _evened(first, losses.window_ns * NS / ranks)
     return f" The largest loss{own} is {what}: {each}{pattern}{evened}."
+
+
+def _is_once(entry: Entry) -> bool:
+    return entry.pattern is LossPattern.ONCE or entry.cause.activity in AT_START
 
 
 def _for_whom(entry: Entry) -> str:

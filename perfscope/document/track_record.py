@@ -1,6 +1,6 @@
 """How near predicted savings have been, in programs that were fixed and timed afterwards."""
 
-from perfscope.savings import REPLAYED_HALF
+from perfscope.savings import BOUNDED_HALF, REPLAYED_HALF
 from perfscope.structures import dataclass
 
 
@@ -18,8 +18,8 @@ class Record:
 
 
 REPLAYED = Record(38, "replayed fixes of other programs", REPLAYED_HALF)
-BOUNDS = Record(39, "such fixes of other programs", (0.9, 1.5))
-BEYOND = " (more than it where other code became faster as well)"
+BOUNDS = Record(39, "such fixes of other programs", BOUNDED_HALF)
+BEYOND = " (other code became faster as well)"
 """How a fix can save more than all the time that it concerns."""
 
 
@@ -27,6 +27,7 @@ def track_record(*, is_bound: bool) -> str:
     """How near predicted savings, or upper bounds of them, have been, as a sentence."""
     of = BOUNDS if is_bound else REPLAYED
     least, most = of.half
-    much = f"the bound{BEYOND}" if is_bound else "what was predicted"
-    half = f"half saved {least:g} to {most:g} times {much}"
-    return f"Of {of.programs} {of.told}, {half}, a quarter less."
+    much = "that" if is_bound else "the prediction"
+    less = f"one in four saved less than {least:g} times {much}"
+    more = f"one in four over {most:g} times{BEYOND if is_bound else ''}"
+    return f"Of {of.programs} {of.told}, {less}, {more}."

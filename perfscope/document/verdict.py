@@ -33,7 +33,7 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
-from perfscope.savings import LESS_ITSELF, Wholes
+from perfscope.savings import Wholes
 from perfscope.schema.enums import Status
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
@@ -66,7 +66,7 @@ def verdict(
     )
     used = used_by_others(results)
     host = host_first(top, others, of, used=used)
-    beside = f"{host} {beside_others(of_job, top, others, of, used=used)}".strip()
+    beside = beside_others(of_job, top, host)
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)
@@ -245,8 +245,8 @@ def _about(finding: Finding, of: Wholes) -> str:
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
         under_load_s=under_load_s(saving),
+        leads=True,
     )
-    told += f", {LESS_ITSELF}" if saving.is_bound else ""
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
 
 

@@ -132,6 +132,9 @@ class FindingRow(Outcome):
     # its confidence is less than the interval or the basis of its gain allows: what was measured
     # shows the time, and its cause is inferred from that
     is_inferred: bool = False
+    # `where` begins with the line in which it costs most, and the one to change is another: the
+    # first of `actions` tells which, or how to find it
+    is_elsewhere: bool = False
     # of two findings of `verdict.top` that are one problem the id of the one that leads: it is the
     # same line on the same ranks, or it explains this one; else null
     seen_with: str | None = None

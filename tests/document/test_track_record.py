@@ -6,17 +6,17 @@ from benchmarks.gallery.track_record import ACCURACY, amount, pairs, ratios
 from perfscope.document.track_record import BOUNDS, REPLAYED, Record, track_record
 
 
-def test_the_middle_half_is_told() -> None:
+def test_what_lies_outside_of_the_middle_half_is_told() -> None:
     assert track_record(is_bound=False) == (
-        f"Of {REPLAYED.programs} replayed fixes of other programs, half saved 0.9 to 1.8 times "
-        "what was predicted, a quarter less."
+        f"Of {REPLAYED.programs} replayed fixes of other programs, one in four saved less than "
+        "0.9 times the prediction, one in four over 1.8 times."
     )
 
 
 def test_bounds_have_a_record_of_their_own() -> None:
     assert track_record(is_bound=True) == (
-        f"Of {BOUNDS.programs} such fixes of other programs, half saved 0.9 to 1.5 times the bound "
-        "(more than it where other code became faster as well), a quarter less."
+        f"Of {BOUNDS.programs} such fixes of other programs, one in four saved less than 0.9 "
+        "times that, one in four over 1.5 times (other code became faster as well)."
     )
 
 

@@ -46,7 +46,7 @@ def test_names_rank_function_line_and_gain() -> None:
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
     assert "The fix would save about 9.99 s (" in found["sentence"]
     assert ") of this 73.6 s run, or 13.6 %." in found["sentence"]
-    assert found["track_record"].endswith("0.9 to 1.8 times what was predicted, a quarter less.")
+    assert found["track_record"].endswith("prediction, one in four over 1.8 times.")
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_gain_s"] == first.seconds
 
@@ -289,7 +289,7 @@ def test_what_is_fixed_together_is_told_in_one_way() -> None:
     faults = [alone, bound, fault("unknown", Status.FAIL, 2.0)]
     found = build_verdict(analyzed.results, analyzed.replay, faults)
     gain = format_seconds(found["combined_gain_s"])
-    told = f"fixing both findings that can be simulated would save up to {gain}"
+    told = f"fixing both findings that can be simulated would save about {gain}"
     assert found["combined_text"].startswith(f"{told} (")
 
 
@@ -336,9 +336,9 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "No problem was found: nothing that is sure to save 1 % of the "
-                "30.0 s run. 8.7 % of it went to something other than useful computation, and of "
-                "84.7 % nothing is known. The largest loss is "
+                "No problem was found: nothing that is sure to save 280 ms (1 % of the "
+                "28.0 s analyzed window). 8.7 % of it went to something other than useful "
+                "computation, and of 84.7 % nothing is known. The largest loss is "
             ),
         ),
         (0.01, "info", "No problem was found: nothing that is sure"),

@@ -27,7 +27,7 @@ def test_chance_alone_is_told_and_claims_nothing(ranks: int) -> None:
     assert (
         finding.title == "A different rank is late in each step: the work varies from step to step"
     )
-    assert "up to" in finding.summary
+    assert "would save about " in finding.summary
 
 
 def test_a_large_spread_is_warned_of_and_still_a_bound() -> None:

@@ -72,7 +72,7 @@ def _completed(found: Json) -> Json:
     saved = evaluation["first_action"]["gain_s"] + 0.4
     found["verdict"] |= {"top": [evaluation["id"], IMBALANCE], "combined_gain_s": saved}
     found["verdict"]["combined_of"] = list(found["verdict"]["top"])
-    found["verdict"]["combined_text"] = f"fixing both would save up to {saved:.2f} s"
+    found["verdict"]["combined_text"] = f"fixing both would save about {saved:.2f} s"
     return found
 
 

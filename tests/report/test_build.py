@@ -76,7 +76,7 @@ def test_first_screen_says_what_matters() -> None:
         "load balance 0.819 × communication efficiency 0.957",
         "train_numpy.py:96",
         "Split evaluation across all ranks",
-        "Fixing both would save up to 1.53 s",
+        "Fixing both would save about 1.53 s",
         "recording checks passed",
     ):
         assert expected in overview

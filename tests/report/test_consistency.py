@@ -163,8 +163,7 @@ def test_a_saving_is_told_alike_everywhere(trace: Shown) -> None:
         if row["gain_interval_s"] and row["gain_basis"] != "upper_bound":
             low, high = map(format_seconds, row["gain_interval_s"])
             assert text.count(f"{low} to {high}") >= 3  # card, finding, terminal
-        bound = "up to" if row["gain_basis"] == "upper_bound" else "about"
-        of_run = rf"{re.escape(f'{bound} {told}')}( \([^)]*\))? of this [\d.]+ \w+ run, or "
+        of_run = rf"{re.escape(f'about {told}')}( \([^)]*\))? of this [\d.]+ \w+ run, or "
         assert len(re.findall(of_run + re.escape(format_share(run_share)), text)) >= 2
         assert f"{told} ({format_share(run_share)} of the " in text
 
@@ -198,9 +197,8 @@ def test_the_headline_promises_what_the_first_action_saves(trace: Shown) -> None
         assert "fix would save" not in sentence
         return
     saved = format_seconds(first["first_action"]["gain_s"])
-    bound = "up to" if first["first_action"]["gain_basis"] == "upper_bound" else "about"
-    assert f"The fix would save {bound} {saved} " in sentence
-    for told in re.findall(r"that saves (?:up to )?([\d.]+ \w+)", first["actions"][0]):
+    assert f"The fix would save about {saved} " in sentence
+    for told in re.findall(r"that saves (?:about )?([\d.]+ \w+)", first["actions"][0]):
         assert told == saved
 
 
@@ -230,7 +228,7 @@ def test_a_verdict_that_saves_more_than_was_lost_says_of_what(trace: Shown) -> N
     assert bool(told) >= is_more
     if told:
         amount = format_seconds(told[0]["seconds"])
-        assert len(re.findall(rf"up to {re.escape(amount)} \([^)]*\)", trace.everything)) >= 4
+        assert len(re.findall(rf"about {re.escape(amount)} \([^)]*\)", trace.everything)) >= 4
 
 
 def test_every_number_of_page_and_terminal_is_one_of_the_document(trace: Shown) -> None:

@@ -71,7 +71,7 @@ def test_work_that_the_verdict_doubts_is_called_good_nowhere() -> None:
     work = parts[0] | {"id": "of_work", "label": "Work", "seconds": 9.0, "share": 0.6}
     document["breakdown"] = [*parts, work]
     assert tile(document, "Parallel efficiency")["unit"] == ""
-    told = "up to 9.00 s (60.0 % of the 7.07 s run)"
+    told = "about 9.00 s (60.0 % of the 7.07 s run)"
     for said in (
         tile(document, "Parallel efficiency")["note"],
         losses.takeaway(read_known(document)),
@@ -197,11 +197,11 @@ INFERRED = (
         ),
         (
             {"gain_interval_s": None, "confidence": "medium"},
-            "this run gives no range of its own: too few of its stretches compare",
+            "this run does not tell how much it varies: too few of its stretches compare",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "Saving: up to all the time that the fix concerns, with nothing counted for the new",
+            "Saving: all the time that the fix concerns, with nothing counted for the new",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
@@ -222,8 +222,8 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
 @pytest.mark.parametrize(
     ("why", "told"),
     [
-        (None, "too few of its stretches compare to show how much it varies"),
-        ("load", "because the load of other processes varies between runs"),
+        (None, "how much it varies: too few of its stretches compare."),
+        ("load", "because the load of other processes differs between runs"),
         ("unseen", "it may save more: what this costs inside libraries was not measured"),
     ],
 )

@@ -19,7 +19,7 @@ from tests.report.test_first_screen import leading
 from tests.support.requirements import require_reference
 
 Json = dict[str, Any]
-SAVED = re.compile(r"(\(| )what the first action would save, up to ([\d.]+ \w+) \(")
+SAVED = re.compile(r"(\(| )what the first action would save, about ([\d.]+ \w+) \(")
 MOSTLY = re.compile(r"Devices are idle [^.]*, (mostly|partly) ")
 PART = re.compile(r"([\d.]+) % of the idle time passes")
 CUT = re.compile(r"\(\d[\d,]* characters\)")
@@ -60,8 +60,8 @@ def with_work(seconds: float) -> Json:
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [
-        (2.0, "what the first action would save, up to 2.00 s (28.6 % of the 7.07 s run)"),
-        (1.4, "up to 1.40 s (20.0 % of the 7.07 s run) of what the first action would save"),
+        (2.0, "what the first action would save, about 2.00 s (28.6 % of the 7.07 s run)"),
+        (1.4, "about 1.40 s (20.0 % of the 7.07 s run) of what the first action would save"),
     ],
 )
 def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) -> None:
@@ -73,16 +73,16 @@ def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) ->
 def test_on_a_busy_host_a_saving_has_no_share_of_the_run_as_it_was() -> None:
     document = with_work(2.0)
     document["verdict"]["others_s"] = 1.0
-    told = "what the first action would save, up to 2.00 s"
+    told = "what the first action would save, about 2.00 s"
     assert plain(breakdown.work_of_verdict(read_known(document))) == told
 
 
 def test_a_saving_of_an_idle_host_is_a_part_of_the_run_there_in_all_findings() -> None:
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_basis="upper_bound", gain_interval_s=None)
-    for others_s, told in ((1.0, "up to 2.00 s of the 6.07 s that"), (None, "up to 2.00 s (28.")):
+    for others_s, told in ((1.0, "about 2.00 s of the 6.07 s that"), (None, "about 2.00 s (28.")):
         document["verdict"]["others_s"] = others_s
-        for loaded_s, own in ((3.0, told), (None, "up to 2.00 s (28.")):
+        for loaded_s, own in ((3.0, told), (None, "about 2.00 s (28.")):
             row["first_action"]["under_load_s"] = loaded_s
             result = read_known(document)
             found = next(one for one in result.findings if one.id == row["id"])
@@ -90,7 +90,7 @@ def test_a_saving_of_an_idle_host_is_a_part_of_the_run_there_in_all_findings() -
 
 
 def test_a_saving_that_is_told_otherwise_is_found() -> None:
-    wrong = "Counted as work: what the first action would save, up to 9.87 s (1.0 % of the run)"
+    wrong = "Counted as work: what the first action would save, about 9.87 s (1.0 % of the run)"
     assert twice_saved(wrong, two_ranks_evaluation()) == ["9.87 s"]
 
 

@@ -136,9 +136,9 @@ def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
 
 
 def test_the_rest_of_a_bound_is_a_bound() -> None:
-    assert "and up to 500 ms of waiting" in split_text(2.0, 1.5, is_bound=True)
+    assert "and about 500 ms of waiting" in split_text(2.0, 1.5, is_bound=True)
     told = rest_text(2.0, 1.5, None, "", each="", is_bound=True)
-    assert told == "That is the 1.50 s and up to 500 ms of waiting and transfer that end with it"
+    assert told == "That is the 1.50 s and about 500 ms of waiting and transfer that end with it"
 
 
 @pytest.mark.parametrize(

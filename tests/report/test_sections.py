@@ -165,11 +165,11 @@ def test_a_gain_has_its_assumptions_and_what_it_is_of_the_planned_run() -> None:
 
 def test_the_first_screen_tells_the_combined_gain_as_the_verdict_does() -> None:
     document = two_ranks_evaluation()
-    told = "fixing both findings that have an estimate would save up to 3.00 s"
+    told = "fixing both findings that have an estimate would save about 3.00 s"
     document["verdict"] |= {"combined_text": told, "combined_gain_s": 3.0}
     overview = shown(document, "overview")
-    assert "Fixing both findings that have an estimate would save up to 3.00 s" in overview
-    assert "about 3.00 s" not in overview
+    assert "Fixing both findings that have an estimate would save about 3.00 s" in overview
+    assert "up to 3.00 s" not in overview
     document["verdict"] |= {"combined_text": None, "combined_gain_s": None}
     assert "because they could not be simulated together" in shown(document, "overview")
 
@@ -235,7 +235,7 @@ def test_gains_name_their_basis_and_interval() -> None:
     findings = shown(document, "findings")
     low, high = document["findings"][0]["gain_interval_s"]
     assert f"{low:.2f} s to {high:.2f} s as its steps vary" in findings
-    assert "up to 480 ms (" in findings
+    assert "about 480 ms (" in findings
     assert "an upper bound" in findings
 
 

@@ -143,7 +143,7 @@ def _summary(facts: StartUpFacts, share: float) -> str:
     if format_seconds(facts.worth_s) == format_seconds(0.0):
         return f"{told}."
     return (
-        f"{told}. Once a run, ranks that were ready at the same time would save up to "
+        f"{told}. Once a run, ranks that were ready at the same time would save about "
         f"{format_seconds(facts.worth_s)}, {format_share(share)} of the analyzed window"
         f"{' and what was waited before it' if facts.before_s > 0 else ''}."
     )

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from perfscope.replay.model import Edit
+from perfscope.savings import ROUGHLY
 from perfscope.schema import findings as schema
 from perfscope.schema.common import Place
 from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
@@ -92,9 +93,9 @@ class Gain:
         return self.basis is Basis.UPPER_BOUND
 
     @property
-    def at_most(self) -> str:
-        """What must stand before the seconds: "up to " where they are a bound."""
-        return "up to " if self.is_bound else ""
+    def roughly(self) -> str:
+        """What must stand before the seconds: "about " where they are all that a fix concerns."""
+        return ROUGHLY if self.is_bound else ""
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ class Finding:
     id: str = ""
     is_inferred: bool = False
     """It is less certain than its gain allows, as its cause is inferred from what was measured."""
+    is_elsewhere: bool = False
+    """Its place is where it costs most, and its first action tells where it is changed."""
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perfscope import places
 from perfscope.findings.core.finding import Gain
 from perfscope.metrics.results import Results
-from perfscope.savings import SAME_FROM, Wholes
+from perfscope.savings import ROUGHLY, SAME_FROM, Wholes
 from perfscope.trace.model import Format, Frame, Trace
 from perfscope.units import NS, capitalized, counted, format_seconds, format_share, inside, listed
 
@@ -38,14 +38,14 @@ def saving(results: Results, seconds: float, *, is_bound: bool = False) -> str:
 
 
 def saves(results: Results, seconds: float, *, is_bound: bool = False) -> str:
-    """What a change that is not the first one saves: `: that saves up to 1.31 s of the 9.36 s run`.
+    """What a change that is not the first one saves: `: that saves about 1.31 s of the 9.36 s run`.
 
     Of the first one a finding tells the saving itself, with its shares and interval.
     """
     of = wholes(results)
     whole = f"{format_seconds(of.run_s)} run" if of.run_s else "analyzed window"
-    most = "up to " if is_bound else ""
-    return f": that saves {most}{format_seconds(seconds)} of the {whole}"
+    roughly = ROUGHLY if is_bound else ""
+    return f": that saves {roughly}{format_seconds(seconds)} of the {whole}"
 
 
 def exported(*settings: str) -> str:

@@ -27,7 +27,7 @@ def judge(run: Facts) -> Outcome:
         summary=(
             f"{_used(trace, worst)} {capitalized(wording.ranks([worst.rank]))} waited "
             f"{format_seconds(worst.part(is_of_others=True).lost_s)} for them in work and transfer."
-            f" Without them the run would take {gain.at_most}{format_seconds(gain.seconds)} less."
+            f" Without them the run would take {gain.roughly}{format_seconds(gain.seconds)} less."
         ),
         confidence=Confidence.LOW if worst.others_cpus is None else Confidence.HIGH,
         ranks=tuple(one.rank for one in waits if one.part(is_of_others=True).lost_s > 0),

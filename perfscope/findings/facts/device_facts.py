@@ -50,8 +50,8 @@ class DeviceLoss:
         if self.gain is None:
             return ""
         return (
-            f" The gain is an upper bound: up to {format_seconds(self.gain.seconds)}, of the "
-            "device that would save most."
+            f" The gain is all that this concerns: about {format_seconds(self.gain.seconds)}, of "
+            "the device that would save most."
         )
 
 

@@ -85,7 +85,7 @@ class Judgment:
 
     @property
     def cost(self) -> str:
-        """The gain in words, with its shares; `up to` stands before it without a replay."""
+        """The gain in words, with its shares; `about` stands before it without a replay."""
         return self.wholes.saving(self.gain.seconds, is_bound=self.gain.is_bound)
 
     def finding(

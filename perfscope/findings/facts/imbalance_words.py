@@ -6,6 +6,7 @@ from perfscope.findings.facts.imbalance_facts import ImbalanceFacts
 from perfscope.findings.facts.imbalance_judgment import Judgment, spent
 from perfscope.findings.facts.uneven_work import Excess
 from perfscope.metrics.results import Results
+from perfscope.savings import LEAST_TOLD
 from perfscope.units import capitalized, format_seconds
 
 EVIDENT_PART = 0.01  # of the largest excess: less says nothing
@@ -99,6 +100,10 @@ def spends(facts: ImbalanceFacts) -> str:
     mean = " on average" if len(facts.overloaded) > 1 else ""
     told = f"{who} {inflected(facts, 'spend')} {own} {where}{mean}"
     several = len(facts.ranks) - len(facts.overloaded) > 1
+    if 0 < top.usual_s <= LEAST_TOLD * top.own_s:
+        do, spend = ("does", "spends") if len(facts.overloaded) == 1 else ("do", "spend")
+        also = f"{rest} {'spend' if several else 'spends'} {format_seconds(top.usual_s)} on it"
+        return f"only {who} {do} this, and {spend} {own} on it{mean} ({also})"
     if top.usual_s <= 0:
         return f"{told}, {'' if top.is_alone or not several else 'most of '}{rest} nothing"
     each = " in the median" if several else ""

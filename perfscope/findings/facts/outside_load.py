@@ -174,7 +174,7 @@ def _of_any_run(gain: Gain, *, is_asked: bool) -> Gain:
     """The gain without an interval; what no load changes is said to be the same where asked."""
     counts, with_it = gain.counts, gain.under_load_s
     if not counts and with_it is not None:
-        as_here = f"{gain.at_most}{format_seconds(with_it)}"
+        as_here = f"{gain.roughly}{format_seconds(with_it)}"
         told = f" (with it, as in this run, {as_here})" if is_more(with_it, gain.seconds) else ""
         counts = f"{WITHOUT}{told}"
     if gain.interval_s is None or gain.is_by_assumption:

@@ -61,7 +61,7 @@ def needless_repeats(run: Facts, whole_s: float) -> Needless | None:
         summary=(
             f"In {found.same} of {looks} at some values of the buffers that {name} receives into, "
             f"a call changed none of them: {format_share(found.share)} of the bytes. "
-            "Without them the run would take up to "
+            "Without them the run would take about "
             f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
         ),
         gain=gain,

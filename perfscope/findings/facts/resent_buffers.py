@@ -130,7 +130,7 @@ def needless_buffers(run: Facts, whole_s: float) -> Needless | None:
             f"each of {counted(least, 'look')} receivers already held the data they were sent. "
             "Writes through .data or NumPy are not counted, and looks are at some of the data in "
             "some of the passes. If nothing writes them that way, without the broadcasts "
-            "the run would take up to "
+            "the run would take about "
             f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
         ),
         gain=gain,

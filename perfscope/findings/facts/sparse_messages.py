@@ -85,7 +85,7 @@ def needless_zeros(run: Facts, whole_s: float) -> Needless | None:
         told=f": {zeros} of {name} is zeros",
         summary=(
             f"Sent as {what} and their indices, at most {format_share(sparse.left)} of the bytes "
-            f"would be left{work}. Without either the run would take up to "
+            f"would be left{work}. Without either the run would take about "
             f"{wording.saving(run.results, gain.seconds, is_bound=False)} less."
         ),
         gain=gain,

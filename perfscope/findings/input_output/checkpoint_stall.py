@@ -142,7 +142,7 @@ def _summary(results: Results, habit: _Habit, found: Gain) -> str:
         f"{habit.times:,} {'checkpoint takes' if habit.times == 1 else 'checkpoints take'} "
         f"{format_seconds(habit.seconds)} of the rank that spends most on them, "
         f"{format_share(share)} of the analyzed window{exchange}. {done}, the run would take "
-        f"{found.at_most}{wording.saving(results, found.seconds)} less."
+        f"{found.roughly}{wording.saving(results, found.seconds)} less."
     )
 
 

@@ -114,6 +114,15 @@ IN_LIBRARY = (
 )
 """The same where a function of a library is what takes the time."""
 
+AFTER_TURNS = (
+    (
+        "Post receives early, and begin the next piece of work, such as the next batch, before the "
+        "others have finished with this one; or split batches into micro-batches."
+    ),
+    "Synchronize once per step.",
+)
+"""What else helps ranks that take turns, after the first step."""
+
 OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.STATIC: (
         "{ranks} {work} longer in each step{at}, and {rest} {wait}",
@@ -125,10 +134,8 @@ OF_PATTERN: dict[LossPattern, tuple[str, str]] = {
     LossPattern.SERIAL: (
         "Ranks take turns inside each step: while one works, {rest} {wait}",
         (
-            "Let the ranks work at the same time: have each begin its next piece of work, such as "
-            "the next batch, before the others have finished with this one (post receives early, "
-            "send what others wait for first), split batches into micro-batches, and synchronize "
-            "once per step."
+            "Have each rank send what the others need to begin before it works itself, so that "
+            "all work at the same time."
         ),
     ),
     LossPattern.VARYING: (

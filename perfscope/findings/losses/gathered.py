@@ -89,7 +89,7 @@ def _together(run: Facts, works: Finding, place: Frame) -> Finding | None:
         summary=(
             f"{capitalized(rest)} {wait} {format_seconds(waited_s)} for {who}, and "
             f"{operation} takes {format_seconds(moved_s)} per rank. With this work "
-            "dealt out over all ranks, and nothing to gather, the run would be up to "
+            "dealt out over all ranks, and nothing to gather, the run would be about "
             f"{format_seconds(gain.seconds)} shorter."
         ),
         gain=gain,

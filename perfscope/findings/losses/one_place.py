@@ -105,7 +105,7 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
         title=_title(entries, ranks, callee, what, is_once=is_once),
         summary=(
             f"{what} {_take(entries, ranks)} {format_seconds(_own_s(entries))} at one line"
-            f"{', once' if is_once else ''}. Without all of it the run would be up to "
+            f"{', once' if is_once else ''}. Without all of it the run would be about "
             f"{format_seconds(gain.seconds)} shorter; what can be had depends on how it is done "
             "instead."
         ),

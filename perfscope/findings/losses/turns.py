@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perfscope.findings.core.finding import Gain
+from perfscope.findings.core.finding import Gain, Spent
 from perfscope.findings.core.wording import place, ranks
 from perfscope.losses.account import TAKES_PART
 from perfscope.losses.entry import Entry
@@ -39,15 +39,19 @@ def workers(entries: Sequence[Entry]) -> tuple[Worker, ...]:
     return tuple(one for one in most if one.waiting_ns >= TAKES_PART * most[0].waiting_ns)
 
 
-def turns(workers: Sequence[Worker], world: int) -> str:
-    """Who waits how long while whom works where: `rank 0 waits 9.94 s while rank 1 is in f()`.
+def turns(workers: Sequence[Worker], world: int, meeting: Frame | None = None) -> str:
+    """Who waits how long while whom works where: `rank 0 waits 9.94 s while rank 1 works in f()`.
+
+    `meeting` is where ranks wait for each other; None unknown.
 
     Of work that all ranks do by turns it is the mean, which compares with what is saved.
     """
+    at = f" in {place(meeting)}" if meeting and place(meeting) else ""
     if all(len(one.ranks) == world for one in workers):
         other = "the other" if world == 2 else "another"
         waits = [
-            f"{format_seconds(one.waiting_ns * NS / world)} while {other} is in {place(one.frame)}"
+            f"{format_seconds(one.waiting_ns * NS / world)}{at} while {other} works in "
+            f"{place(one.frame)}"
             for one in workers
         ]
         return f"On average each rank waits {listed(waits)}"
@@ -56,22 +60,35 @@ def turns(workers: Sequence[Worker], world: int) -> str:
         waited, where = format_seconds(one.waiting_ns * NS), place(one.frame)
         rest, wait = waiting(one.ranks, range(world))
         if len(one.ranks) == world:
-            rest, wait, who = "all ranks", "wait", "another rank is"
+            rest, wait, who = "all ranks", "wait", "another rank works"
         else:
-            who = f"{ranks(one.ranks)} {'is' if len(one.ranks) == 1 else 'are'}"
+            who = f"{ranks(one.ranks)} {'works' if len(one.ranks) == 1 else 'work'}"
         waits_for = f"{wait} {waited}" if wait == "waits" else f"together {wait} {waited}"
-        told.append(f"{rest} {waits_for} while {who} in {where}")
+        told.append(f"{rest} {waits_for}{at} while {who} in {where}")
     return capitalized(listed(told))
+
+
+def by_turns(workers: Sequence[Worker], gain: Gain, world: int, meeting: Frame | None) -> str:
+    """The same as sentences, with why more may be saved; "" without workers."""
+    if not workers:
+        return ""
+    return f"{turns(workers, world, meeting)}.{hides_transfer(workers, gain, world)}"
+
+
+def waited(workers: Sequence[Worker], world: int) -> Spent:
+    """How long ranks wait by turns: the mean of work that all of them do, else together."""
+    is_mean = all(len(one.ranks) == world for one in workers)
+    together_s = sum(one.waiting_ns for one in workers) * NS
+    return Spent(together_s / (world if is_mean else 1), is_each=is_mean, lead="of waiting")
 
 
 def hides_transfer(workers: Sequence[Worker], gain: Gain, world: int) -> str:
     """Why ranks that work at the same time save more than they wait for; "" where they do not."""
-    is_mean = all(len(one.ranks) == world for one in workers)
-    waited_s = sum(one.waiting_ns for one in workers) * NS / (world if is_mean else 1)
+    waited_s = waited(workers, world).seconds
     if waited_s >= SAME_FROM * gain.seconds:
         return ""
     return (
-        f" Working at the same time saves up to {format_seconds(gain.seconds)}, more than this "
+        f" Working at the same time saves about {format_seconds(gain.seconds)}, more than this "
         "waiting, because data can be sent meanwhile."
     )
 

@@ -18,7 +18,7 @@ from perfscope.findings.facts.repeated_reads import evidence as evidence_of
 from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.around_calls import with_loop
 from perfscope.findings.losses.callees import Callee, FilesUse, callee_of, is_needed, without_calls
-from perfscope.findings.losses.changes import OF_FILES
+from perfscope.findings.losses.changes import AFTER_TURNS, OF_FILES
 from perfscope.findings.losses.claims import AT_START, GROWTH, TRANSIENT
 from perfscope.findings.losses.groups import (
     BOUNDED,
@@ -38,6 +38,7 @@ from perfscope.losses.savings import Savings
 from perfscope.losses.words import label
 from perfscope.metrics.communication.call_sites import MOST_PLACES
 from perfscope.metrics.host.lock_holders import LockHolder
+from perfscope.savings import ROUGHLY
 from perfscope.schema.enums import Account, Activity, Confidence, LossKind, LossPattern, Status
 from perfscope.trace.model import Frame
 from perfscope.units import NS, capitalized, format_seconds
@@ -174,8 +175,8 @@ def _finding(run: Facts, group: Group) -> Finding:
     gain = with_loop(run.results, group, meeting, _gain(run, group))
     status = thresholds.unless_chance(thresholds.by_gain(gain), gain)
     calls = _without_calls(run, group, callee)
-    gain = replace(calls or gain, spent=words.spent(group, callee if calls else None))
     workers = turns.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
+    gain = replace(calls or gain, spent=words.spent(group, callee if calls else None))
     worked = [one.frame for one in (workers or entries) if one.frame is not None]
     is_lock = entries[0].cause.activity is Activity.LOCK
     holder = lock_holder.holder_for(run.results, group.ranks) if is_lock else None
@@ -198,12 +199,25 @@ def _finding(run: Facts, group: Group) -> Finding:
         actions=(
             lock_holder.action(holder, entries[0].frame, group.ranks)
             if holder
-            else _action(run, group, gain, workers, again, callee),
+            else _action(run, group, gain, workers, again, callee, next(iter(meeting), None)),
         ),
         holder=lock_holder.typed(holder),
     )
-    found = with_made_anew(run, group, found)
+    found = _changed_elsewhere(run, group, workers, with_made_anew(run, group, found))
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
+
+
+def _changed_elsewhere(
+    run: Facts, group: Group, workers: Sequence[turns.Worker], found: Finding
+) -> Finding:
+    """The finding; one whose place is a wait, or only where a setting costs most, says so."""
+    if workers and not words.is_of_one(group):
+        waited = turns.waited(workers, len(run.results.trace.ranks))
+        spent = waited if waited.is_each else None  # else it is the sum of several that wait
+        gain = found.gain and replace(found.gain, spent=spent)
+        actions = (*found.actions, *AFTER_TURNS)
+        return replace(found, gain=gain, actions=actions, is_elsewhere=True)
+    return replace(found, is_elsewhere=group.entries[0].cause.activity in SLOWS_OTHERS)
 
 
 def _gain(run: Facts, group: Group) -> Gain:
@@ -308,6 +322,7 @@ def _action(
     workers: Sequence[turns.Worker],
     again: ReadAgain | None,
     callee: Callee | None,
+    meeting: Frame | None,
 ) -> str:
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
@@ -317,7 +332,7 @@ def _action(
         group,
         told,
         world,
-        workers,
+        turns.by_turns(workers, told, world, meeting),
         is_one_line=one_line,
         change=change,
         callee=callee,
@@ -377,7 +392,7 @@ def _summary(group: Group, gain: Gain) -> str:
     if group.id in NEEDED_IDS:
         most = f"at most {format_seconds(gain.seconds)}, as a replay without any of it tells"
         return f"{said} What can be had depends on where and how it is done instead: {most}."
-    most = "up to " if group.id in BOUNDED_IDS else gain.at_most
+    most = ROUGHLY if group.id in BOUNDED_IDS else gain.roughly
     shorter = f"{most}{format_seconds(gain.seconds)} shorter"
     if _slows_others(group):
         shorter += ", or more: what other work it slows down as well cannot be told from that work"

@@ -20,7 +20,7 @@ from perfscope.findings.losses.changes import (
     WINDOWS_ACTION,
 )
 from perfscope.findings.losses.groups import Group, class_of
-from perfscope.findings.losses.turns import Worker, hides_transfer, turns, waiting
+from perfscope.findings.losses.turns import Worker, waiting
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry
 from perfscope.losses.words import label
@@ -164,7 +164,7 @@ def action(
     group: Group,
     gain: Gain,
     world: int,
-    workers: Sequence[Worker] = (),
+    by_turns: str = "",
     *,
     is_one_line: bool = False,
     change: str = "",
@@ -172,15 +172,15 @@ def action(
 ) -> str:
     """Where to change what, or what to change and who waits for whom; `world` counts ranks.
 
-    `is_one_line`: of a function that runs Python code, samples show a single line. `change` is
-    what to change where more is known than the activity, `callee` what is mostly called there.
+    `by_turns` is the latter, of ranks that take turns. `is_one_line`: of a function that runs
+    Python code, samples show a single line. `change` is what to change where more is known than
+    the activity, `callee` what is mostly called there.
     """
     first = group.entries[0]
     if first.cause.activity is Activity.LOCK:
         return lock_words.unseen(first)
-    if workers:
-        told = f"{turns(workers, world)}.{hides_transfer(workers, gain, world)}"
-        return f"{told} {OF_PATTERN[_told_pattern(group)][1]}"
+    if by_turns:
+        return f"{by_turns} {OF_PATTERN[_told_pattern(group)][1]}"
     change = change or (OF_SPARSE if _is_sparse(first, callee) else _of_files(first, callee))
     change = change or change_of(first)
     if first.cause.activity is Activity.INTERPRETER:

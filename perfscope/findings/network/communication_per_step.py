@@ -40,11 +40,11 @@ def judge(run: Facts) -> Outcome:
         title=f"Each step moves data for {format_seconds(_transfer_s(results) / steps)} and "
         f"computes {format_seconds(_work_s(results) / steps)}",
         summary=(
-            f"{capitalized(facts.whole.at_most)}{of_window(facts.whole.share)} is "
+            f"{capitalized(facts.whole.roughly)}{of_window(facts.whole.share)} is "
             "data being moved, at a bandwidth that is fair. A step of "
             f"{counted(round(batch), 'sample')} is too short for that: twice the batch "
             "on each rank, in half as many steps, would save "
-            f"{facts.whole.at_most}{format_seconds(gain_s)}."
+            f"{facts.whole.roughly}{format_seconds(gain_s)}."
             f"{CONTENDED if facts.is_contended else ''}"
         ),
         gain=saved(

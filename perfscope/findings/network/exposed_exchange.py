@@ -78,7 +78,7 @@ def judge(run: Facts) -> Outcome:
         summary=(
             f"{_beside(needless, computed)}"
             "When their last gradient is ready the ranks still need "
-            f"{facts.whole.at_most}{format_seconds(facts.whole.seconds)} in all until the exchange "
+            f"{facts.whole.roughly}{format_seconds(facts.whole.seconds)} in all until the exchange "
             f"is over; {BESIDE if is_counted else 'no change saves all of that.'}"
             f"{sampled_places.waits(results)}"
             f"{CONTENDED if facts.is_contended else ''}"

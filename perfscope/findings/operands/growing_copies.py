@@ -19,7 +19,7 @@ from perfscope.trace.model import Frame, Rank
 from perfscope.units import NS, format_seconds
 
 AT_ONCE = (
-    "Collect the pieces in a list (`pieces.append(piece)`), and put them together once behind the "
+    "Collect the pieces in a list (`pieces.append(piece)`), and put them together once after the "
     "loop, with one call for all of them."
 )
 WITH_ROOM = (

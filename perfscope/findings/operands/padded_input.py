@@ -38,7 +38,7 @@ def judge(run: Facts) -> Outcome:
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines that compute with padded sequences take little of the run.")
-    made, width = collated_at(results), operand.shape[-1] if operand.shape else 0
+    made = collated_at(results)
     return Finding(
         status=status,
         title=(
@@ -46,17 +46,18 @@ def judge(run: Facts) -> Outcome:
             f"{wording.called(line.site.frame)} is padding{_made_in(made)}"
         ),
         summary=(
-            f"Rows of `{operand.name}` are filled up to {width:,}, and even the longest of those "
-            f"looked at (up to {ROWS_READ} of a batch) ends {format_share(share)} before that. Cut "
-            "to the longest, it would save "
+            f"Rows of `{operand.name}` are filled up to {_width(operand):,}, and even the longest "
+            f"of those looked at (up to {ROWS_READ} of a batch) ends {format_share(share)} before "
+            "that. Cut to the longest, it would save "
             f"{wording.saving(results, gain.seconds, is_bound=True)}, with the backward pass."
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=ranks_of(one for one, _ in padded),
         where=(*((made,) if made else ()), line.site.frame),
+        is_elsewhere=made is None,
         evidence=(*_evidence(operand), *seen_on([one for one, _ in padded])),
-        actions=(_action(made),),
+        actions=(_action(operand.name, made),),
     )
 
 
@@ -65,10 +66,10 @@ def _made_in(made: Frame | None) -> str:
     return f", of batches made in {wording.place(made)}" if made else ""
 
 
-def _action(made: Frame | None) -> str:
-    pad = f"In {wording.place(made)}: pad" if made else "Pad"
+def _action(name: str, made: Frame | None) -> str:
+    at = f"In {wording.place(made)}" if made else f"Where `{name}` is made, before this line"
     return (
-        f"{pad} each batch to its own longest sequence and not to one fixed length (a collate "
+        f"{at}: pad each batch to its own longest sequence and not to one fixed length (a collate "
         "function, `padding='longest'`), and put sequences of similar lengths into one batch."
     )
 
@@ -76,10 +77,14 @@ def _action(made: Frame | None) -> str:
 def _counted(frame: Frame, spent_s: float, part: float) -> str:
     """Of which time how much counts."""
     return (
-        f"is {format_share(part)} of the {format_seconds(spent_s)} in {wording.place(frame)}, "
-        "all that it calls and the backward pass, where padding counts twice, as positions may be "
-        "compared"
+        f"is {format_share(part)} of the {format_seconds(spent_s)} that {wording.place(frame)} and "
+        "the backward pass take (more than the share of padding, as attention compares each two "
+        "positions)"
     )
+
+
+def _width(operand: Operand) -> int:
+    return operand.shape[-1] if operand.shape else 0
 
 
 def _is_padded(operand: Operand) -> bool:

@@ -10,7 +10,7 @@ from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
-from perfscope.savings import SAME_FROM
+from perfscope.savings import ROUGHLY, SAME_FROM
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Absence, Account, LossKind
 from perfscope.schema.findings import FindingRow
@@ -112,7 +112,7 @@ def work_of_verdict(result: Analysis) -> str:
     found = next((one for one in result.breakdown if one.id == OF_WORK), None)
     if found is None:
         return ""
-    amount = f"up to {seconds(found.seconds)}"
+    amount = f"{ROUGHLY}{seconds(found.seconds)}"
     of = f" ({percent(found.share)} of the {seconds(result.run.wall_s)} run)"
     of = "" if result.verdict.others_s else of  # savings are of what an idle host has left of it
     first = _first(result)

@@ -29,11 +29,11 @@ from perfscope.report.sections.sureness import (
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import Wholes
+from perfscope.savings import ROUGHLY, Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
-from perfscope.units import format_share
+from perfscope.units import format_share, inside
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -134,8 +134,8 @@ def bridge_text(row: Outcome) -> str:
 
 def _saved(found: Outcome | FirstAction) -> str:
     """The seconds alone; "" if not known."""
-    at_most = "up to " if is_bound(found) else ""
-    return "" if found.gain_s is None else f"{at_most}{seconds(found.gain_s)}"
+    roughly = ROUGHLY if is_bound(found) else ""
+    return "" if found.gain_s is None else f"{roughly}{seconds(found.gain_s)}"
 
 
 def weight(row: Outcome) -> StatusWord:
@@ -162,6 +162,8 @@ def which_ranks(row: Outcome, world: int) -> str:
 def who(result: Analysis, row: Outcome) -> str:
     """Which ranks a finding is about, and who waits for them: `rank 0; rank 1 waits 6.63 s for it`.
 
+    How long is left out where it is not what the saving comes from.
+
     Of several that wait it is the mean, which compares with what the run is shorter by.
     """
     named = which_ranks(row, result.run.recorded_ranks)
@@ -169,9 +171,11 @@ def who(result: Analysis, row: Outcome) -> str:
     if not named or waited is None:
         return named
     many = len(waited.ranks)
-    each = f"{seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
+    each = f" {seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
+    if bridge_text(row) and seconds(waited.each_s) not in bridge_text(row):
+        each = ""  # the saving comes from other seconds, which are told beside it
     whom = "it" if len(row.ranks) == 1 else "them"
-    return f"{named}; {rank_list(waited.ranks)} {'wait' if many > 1 else 'waits'} {each} for {whom}"
+    return f"{named}; {rank_list(waited.ranks)} {'wait' if many > 1 else 'waits'}{each} for {whom}"
 
 
 def where_text(result: Analysis, row: Outcome) -> str:
@@ -189,6 +193,7 @@ def quoted(row: Outcome) -> tuple[str, str, str]:
     if not isinstance(row, FindingRow) or not row.source_line or not row.where:
         return "", "", ""
     line, seen = f"Line {row.where[0].line}", row.seen
+    line = f"Costs most in {inside(line)}" if row.is_elsewhere else line
     if seen is None or not seen.calls or not 0 < seen.calls_samples <= seen.samples:
         return line, row.source_line, ""
     if seen.calls.rpartition(".")[2] in row.source_line:

@@ -10,6 +10,7 @@ from perfscope.report.sections.breakdown import cause_role, work_of_verdict
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Place, Shown, place_of
+from perfscope.savings import ROUGHLY
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Account, Basis, LossKind, LossPattern
 from perfscope.schema.losses import NOT_USEFUL, LossEntry, Losses, LossSaving, spread
@@ -42,7 +43,7 @@ def _saving(entry: LossEntry) -> str | None:
     if found.seconds is None:
         return found.reason if found.basis else None  # what it is part of has a saving
     is_bound = found.basis is Basis.UPPER_BOUND and found.seconds
-    return f"{'up to ' if is_bound else ''}{seconds(found.seconds)}"
+    return f"{ROUGHLY if is_bound else ''}{seconds(found.seconds)}"
 
 
 def as_found(result: Analysis) -> list[LossEntry]:

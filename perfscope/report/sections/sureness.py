@@ -10,10 +10,10 @@ OTHER_CAUSE = "something else may explain it"
 
 ONE_PERCENT = 0.01  # what an interval is told to; nobody needs it finer
 
-OWN = "this run gives no range of its own"
+OWN = "this run does not tell how much it varies"
 NO_INTERVAL = {
-    None: f"{OWN}: too few of its stretches compare to show how much it varies",
-    NoInterval.LOAD: f"{OWN}, because the load of other processes varies between runs",
+    None: f"{OWN}: too few of its stretches compare",
+    NoInterval.LOAD: f"{OWN}, because the load of other processes differs between runs",
     NoInterval.UNSEEN: "it may save more: what this costs inside libraries was not measured",
 }
 """What is said in place of an interval."""
@@ -155,9 +155,7 @@ def _how_sure_saving(row: Outcome) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        return (
-            f"up to all the time that the fix concerns, with nothing counted for the new code{told}"
-        )
+        return f"all the time that the fix concerns, with nothing counted for the new code{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0

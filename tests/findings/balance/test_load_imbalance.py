@@ -362,7 +362,7 @@ def test_without_a_replay_the_others_are_the_bound() -> None:
     finding = found["load_imbalance"]
     assert (finding.status, finding.gain_basis) == (Status.FAIL, Basis.UPPER_BOUND)
     assert finding.gain_s == pytest.approx(200 * 0.1, rel=0.02)
-    assert "save up to" in finding.summary
+    assert "save about" in finding.summary
 
 
 def test_waits_for_messages_are_no_single_wait_beside_one_collective() -> None:

@@ -296,7 +296,7 @@ def test_without_a_replay_the_numbers_are_bounds() -> None:
 
     run = training_run(Plan(ranks=2, evaluate_s=2.0), change=put)
     finding = analyze_trace(run).findings["rank_zero_evaluation"]
-    assert "that saves up to " in finding.actions[1]
+    assert "that saves about " in finding.actions[1]
 
 
 def test_what_costs_little_is_not_titled_as_a_fault() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perfscope.document.others import OF_BOTH, beside_others
+from perfscope.document.others import OF_BOTH, beside_others, host_first
 from perfscope.document.quality import quality
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding, Gain
@@ -103,9 +103,11 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     )
     facts = Facts(found.results, found.replay)
     told = verdict(facts, tuple(found.findings.values()), ())
-    used = "rocesses outside the job used 1.0 of the 2 CPUs: with no other load on the host, the "
-    assert told.sentence.startswith(f"P{used}")
-    assert " shorter. Apart from that, " in told.sentence
+    used = "Processes outside the job used 1.0 of the 2 CPUs and made this run about "
+    assert told.sentence.startswith(used)
+    assert told.sentence.startswith(f"{told.host} Apart from that, ")
+    assert " longer. On an idle host it would take about " in told.host
+    assert OF_BOTH not in told.host  # no saving is told
     assert told.action.startswith("Record again while nothing else uses the host's CPUs")
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
@@ -116,7 +118,7 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
 
 
-def test_the_larger_loss_comes_first_where_others_use_the_cpus() -> None:
+def test_what_others_cost_comes_first_also_where_a_fix_saves_more() -> None:
     found = on_a_busy_host()
     facts = Facts(found.results, found.replay)
     assert facts.other_processes_gain is not None
@@ -125,28 +127,24 @@ def test_the_larger_loss_comes_first_where_others_use_the_cpus() -> None:
         gain = saved(found.results, seconds, basis=Basis.REPLAY)
         own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
         told = verdict(facts, (*found.findings.values(), own), ())
-        longer = f"made this run up to {format_seconds(gain_of_others)} longer"
+        longer = f"made this run about {format_seconds(gain_of_others)} longer"
         assert told.sentence.count("outside the job") == 1
-        if seconds > gain_of_others:
-            assert told.host == ""
-            assert told.sentence.startswith("Its own. ")
-            assert told.sentence.endswith(f"Processes outside the job {longer}: {OF_BOTH}.")
-        else:  # the larger loss comes first, with the run that is left without it
-            assert told.sentence.startswith(f"{told.host} Its own. ")
-            assert told.host.startswith("Processes outside the job used 1.0 of the 2 CPUs and ")
-            assert f" {longer}. On an idle host it would take " in told.host
-            assert told.host.endswith(f": {OF_BOTH}.")
+        assert told.sentence.startswith(f"{told.host} Its own. ")
+        assert told.host.startswith("Processes outside the job used 1.0 of the 2 CPUs and ")
+        assert f" {longer}. On an idle host it would take " in told.host
+        assert told.host.endswith(f": {OF_BOTH}.")
         assert told.others_s == gain_of_others
         assert "shorter" not in told.sentence
         assert "Apart from that" not in told.sentence
 
 
 def test_what_others_cost_is_told_where_nobody_knows_how_many_cpus_they_used() -> None:
-    told = beside_others("Nothing.", (), Gain(6.0, 0.3), Wholes(20.0, 20.0))
-    assert told == (
-        "Processes outside the job use its CPUs: with no other load on the host, the run would be "
-        "up to 6.00 s (30.0 % of the 20.0 s run) shorter. Apart from that, nothing."
+    host = host_first((), Gain(6.0, 0.3), Wholes(20.0, 20.0))
+    assert beside_others("Nothing.", (), host) == (
+        "Processes outside the job used its CPUs and made this run about 6.00 s longer. On an idle "
+        "host it would take about 14.0 s, not 20.0 s. Apart from that, nothing."
     )
+    assert beside_others("Nothing.", (), "") == "Nothing."
 
 
 def test_cpus_that_a_limit_withholds_are_told() -> None:

@@ -91,7 +91,7 @@ def test_no_interval_is_told_where_others_use_the_cpus() -> None:
     assert unsure.gain_s == pytest.approx(sure.gain_s)
     busy = findings(waited=0.5)["lost_to_interpreter"]
     assert busy.gain is not None
-    assert "with it, as in this run, up to 5.70 s" in busy.gain.counts
+    assert "with it, as in this run, about 5.70 s" in busy.gain.counts
     assert not [one.id for one in found.values() if one.gain_interval_s is not None]
 
 

@@ -100,16 +100,26 @@ def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis
     return words.action(group, Gain(saved_s, 0.1, basis=basis), world)
 
 
+def by_turns(group: Group, gain: Gain, world: int) -> str:
+    """What to do where nobody saw the ranks wait."""
+    waited = turns.by_turns(turns.workers(group.entries), gain, world, None)
+    return words.action(group, gain, world, waited)
+
+
 @pytest.mark.parametrize(
     ("ranks", "world", "begins"),
     [
-        ((1,), 2, "Rank 0 waits 6.00 s while rank 1 is in serve() (train.py:9). "),
+        ((1,), 2, "Rank 0 waits 6.00 s while rank 1 works in serve() (train.py:9). "),
         (
             (0, 1),
             2,
-            "On average each rank waits 3.00 s while the other is in serve() (train.py:9). ",
+            "On average each rank waits 3.00 s while the other works in serve() (train.py:9). ",
         ),
-        ((1, 2), 4, "The others together wait 6.00 s while ranks 1 and 2 are in serve() (train.py"),
+        (
+            (1, 2),
+            4,
+            "The others together wait 6.00 s while ranks 1 and 2 work in serve() (train.py",
+        ),
     ],
 )
 def test_who_waits_by_turns_for_whom(ranks: tuple[int, ...], world: int, begins: str) -> None:
@@ -117,11 +127,11 @@ def test_who_waits_by_turns_for_whom(ranks: tuple[int, ...], world: int, begins:
     frame = Frame("serve", "/job/train.py", 9)
     entry = Entry(cause, 0, 6_000_000_000, ranks, frame=frame, pattern=LossPattern.SERIAL)
     group = Group("lost", (entry,), Saving(6.0, None, Basis.REPLAY))
-    told = words.action(group, Gain(6.0, 0.1), world, turns.workers([entry]))
+    told = by_turns(group, Gain(6.0, 0.1), world)
     assert told.startswith(begins)
     told_s = 3.0 if len(ranks) == world else 6.0
     for seconds, is_more in ((told_s, False), (1.2 * told_s, True)):
-        told = words.action(group, Gain(seconds, 0.1), world, turns.workers([entry]))
+        told = by_turns(group, Gain(seconds, 0.1), world)
         assert ("more than this waiting, because data can be sent meanwhile. " in told) is is_more
     assert ("do a part of this work as well" in told) is (len(ranks) == 1)
     seen = words.title(group, range(world), meeting=None, workers=turns.workers([entry]))

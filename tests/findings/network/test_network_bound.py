@@ -304,7 +304,7 @@ def test_without_a_replay_waiting_is_no_transfer() -> None:
     assert finding.gain_s == pytest.approx(40.0, rel=0.03)
     assert finding.recommended is not None
     assert finding.recommended.is_bound
-    assert "would take up to" in finding.summary
+    assert "would take about" in finding.summary
 
 
 def test_beginning_and_ending_move_no_data() -> None:

@@ -56,7 +56,7 @@ def test_the_time_of_the_line_is_what_is_saved_at_most() -> None:
         found.title == "whiten() (train.py:20) copies all of `table` for each piece that is added"
     )
     assert found.gain_s == pytest.approx(0.1 * STEPS, rel=0.02)
-    assert "once behind the loop" in found.actions[0]
+    assert "once after the loop" in found.actions[0]
     assert (found.where[0].file, found.where[0].line) == (FILE, 20)
     assert "room" in judged(seen(is_read=True)).actions[0]
 

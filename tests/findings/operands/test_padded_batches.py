@@ -23,5 +23,6 @@ def test_padded_batches_are_named_where_they_are_made() -> None:
 
 def test_of_two_loaders_none_is_named() -> None:
     (finding,) = faults(tokens(), loaders=[COLLATED, {"training": True}]).values()
-    assert finding.actions[0].startswith("Pad each batch")
+    assert finding.actions[0].startswith("Where `tokens` is made, before this line: pad each batch")
+    assert finding.is_elsewhere
     assert [one.line for one in finding.where] == [20]
