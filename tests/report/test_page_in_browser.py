@@ -178,9 +178,10 @@ BESIDE = """[...document.querySelectorAll('.verdict .line')]
 """Of each line of the verdict: whether its label ends where its text begins, and which is wide."""
 
 
+@pytest.mark.parametrize("line", ["Line 57", "Costs most in line 57"])
 @pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (390, "screen"), (794, "print")])
 def test_labels_stand_beside_their_texts(
-    window: Browser, tmp_path: Path, width: int, media: str
+    window: Browser, tmp_path: Path, width: int, media: str, line: str
 ) -> None:
     document = two_ranks_evaluation()
     where = [{"file": "/home/me/train.py", "line": 57, "function": "main"}]
@@ -188,6 +189,7 @@ def test_labels_stand_beside_their_texts(
     leading(
         document,
         where=where,
+        is_elsewhere=line.startswith("Costs"),
         source_line="loss = nn.functional.cross_entropy(model(nodes), labels[nodes])",
         seen={"samples": 100, "of": 400, **calls},
         actions=["Exchange once: run the first backward passes `with model.no_sync():`. " * 4],
@@ -198,7 +200,7 @@ def test_labels_stand_beside_their_texts(
     found = window.run(BESIDE)
     window.page("Emulation.setEmulatedMedia", media="")
     labels = {label for label, _, _ in found}
-    assert {"Where", "Line 57", "First action"} <= labels
+    assert {"Where", line, "First action"} <= labels
     assert [label for label, is_beside, _ in found if not is_beside] == []
     if width > 520:
         assert [label for label, _, is_wide in found if not is_wide] == []

@@ -58,7 +58,9 @@ def test_the_source_of_the_line_stands_below_its_place() -> None:
     leading(document, gain_s=2.0, where=where, source_line="loss = model(<x> & y)")
     page = shown(document, "overview")
     assert "loss = model(&lt;x&gt; &amp; y)" in page
-    assert "Line 99 loss = model(" in words(document)
+    assert " Line 99 loss = model(" in words(document)
+    leading(document, is_elsewhere=True)  # the one to change is another
+    assert "Costs most in line 99 loss = model(" in words(document)
 
 
 @pytest.mark.parametrize(
