@@ -16,7 +16,6 @@ from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
-from perfscope.savings import Wholes
 from perfscope.units import NS, counted, format_seconds, format_share
 
 NOT_LOOKED_AT = (
@@ -26,17 +25,21 @@ NOT_LOOKED_AT = (
 
 
 def assurance(
-    results: Results, findings: Sequence[Finding], losses: LossAccount | None, of: Wholes
+    results: Results,
+    findings: Sequence[Finding],
+    losses: LossAccount | None,
+    *,
+    is_disturbed: bool,
 ) -> str:
     """What is behind it that no finding says what to change, in sentences.
 
     Whether to trust it comes first, then what was seen, the least loss that would have shown, and
-    what nobody looked at. "" of a run of which nothing is known.
+    what nobody looked at. "" of a run of which nothing is known. `is_disturbed`: processes outside
+    the job took much of its CPUs.
     """
     judged = [finding for finding in findings if finding.status not in UNKNOWN]
     if not judged or losses is None or unknown_efficiency(results) is not None:
         return ""
-    is_disturbed = of.others_s is not None
     told = (
         _answer(results, losses, is_disturbed=is_disturbed),
         _seen(results, losses, is_disturbed=is_disturbed),
@@ -47,10 +50,11 @@ def assurance(
 
 
 def _answer(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str:
+    if is_inefficient(results) or much_is_lost(losses):
+        of_load = " beside the other load" if is_disturbed else ""
+        return f"Partly: that time is lost was measured, and its cause{of_load} is not known."
     if is_disturbed:
         return "Partly: nothing was found, but what others took of the CPUs may hide something."
-    if is_inefficient(results) or much_is_lost(losses):
-        return "Partly: that time is lost was measured, and what would give it back is not known."
     if not is_well(losses):
         return "Partly: nothing was found, and of a part of the time nothing is known."
     return "Yes, for what was looked at."
@@ -75,11 +79,13 @@ def _would_show(results: Results) -> str:
     ranks, window_s = results.trace.ranks, results.focus.length_ns * NS
     samples = [len(results.focus.within(rank.main_stacks)) for rank in ranks]
     fewest = min(samples, default=0)
+    if any(samples) and not fewest:
+        return ""  # of one rank nothing would have shown
     share = max(WARN_SHARE, FEWEST_SAMPLES / fewest if fewest else 0.0)
     if window_s <= 0 or share >= 1.0:
         return ""
     much = least_told(results, share)
-    told = f"A loss of a kind that is checked for would have been reported from {much} on"
+    told = f"As a rule, a loss of a kind that is checked for would be reported from {much} on"
     if not sum(samples):
         return f"{told}, but of no function, as no stacks were sampled."
     return f"{told} (with {counted(sum(samples), 'stack sample')})."
@@ -89,5 +95,6 @@ def _left_out(results: Results) -> str:
     """What nobody looked at, beside the checks that could not be made, which the verdict counts."""
     rest_s = results.run_s - results.window_s
     is_told = results.run_s > 0 and rest_s > 0 and not outside(results, 0.0)
-    first = f"{format_seconds(rest_s)} of start-up and end, and " if is_told else ""
+    of_what = "of start-up and end" if results.options.focus is None else "around that window"
+    first = f"{format_seconds(rest_s)} {of_what}, and " if is_told else ""
     return f"Not looked at: {first}{NOT_LOOKED_AT}."

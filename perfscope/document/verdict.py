@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 
 from perfscope.document.assurance import assurance
 from perfscope.document.damage import spoils_comparison
@@ -58,14 +59,16 @@ def verdict(
     told = {one.id for one in damage}
     others = run.other_processes_gain
     others = others if others and thresholds.of_host(others) is Status.FAIL else None
-    of = replace(wholes_of_run(results), others_s=others.seconds if others else None)
+    # of a window that was chosen nobody knows what the run is without them
+    of_run = others if results.options.focus is None else None
+    of = replace(wholes_of_run(results), others_s=of_run.seconds if of_run else None)
     of_job = _with_outside(
         _sentence(results, findings, top, of, told=told, losses=losses),
         results,
         top,
     )
-    used = used_by_others(results)
-    host = host_first(top, others, of, used=used)
+    host = host_first(top, of_run, of, used=used_by_others(results))
+    assured = partial(assurance, results, findings, losses)
     beside = beside_others(of_job, top, host)
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
@@ -73,7 +76,7 @@ def verdict(
     return Verdict(
         sentence=sentence + unwatched(results),
         host=host,
-        assurance="" if top or damage else assurance(results, findings, losses, of),
+        assurance="" if top or damage else assured(is_disturbed=others is not None),
         action="" if top else first_action(run, findings, status, others),
         hot_spots=_hot_spots(run, top),
         status=status,

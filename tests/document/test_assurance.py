@@ -4,16 +4,16 @@ from perfscope.document.assurance import assurance
 from perfscope.document.verdict import verdict
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.account import loss_account
-from perfscope.savings import Wholes
+from perfscope.metrics.results import Options
 from perfscope.units import format_seconds, format_share
-from tests.findings.analyzed import Analyzed, analyze
-from tests.findings.training_runs import Plan
+from tests.findings.analyzed import Analyzed, analyze, analyze_trace
+from tests.findings.training_runs import Plan, training_run
 
 
-def told(found: Analyzed, others_s: float | None = None) -> str:
+def told(found: Analyzed, *, is_disturbed: bool = False) -> str:
     losses = loss_account(found.results, found.replay)
-    of = Wholes(found.results.run_s, found.results.window_s, others_s)
-    return assurance(found.results, tuple(found.findings.values()), losses, of)
+    findings = tuple(found.findings.values())
+    return assurance(found.results, findings, losses, is_disturbed=is_disturbed)
 
 
 def test_a_healthy_run_is_answered_with_the_least_loss_that_would_have_shown() -> None:
@@ -42,7 +42,10 @@ def test_few_samples_show_large_losses_alone() -> None:
         rank.stacks = rows[:60]
     much = f"{format_seconds(0.05 * found.results.window_s)} (5 % of the "
     assert f"reported from {much}" in told(found)
-    for rank in found.results.trace.ranks:
+    first, *rest = found.results.trace.ranks
+    first.stacks = first.stacks[:0]
+    assert "reported" not in told(found)  # of one rank nothing would have shown
+    for rank in rest:
         rank.stacks = rank.stacks[:0]
     assert "(1 % of the " in told(found)
     assert "but of no function, as no stacks were sampled" in told(found)
@@ -50,9 +53,16 @@ def test_few_samples_show_large_losses_alone() -> None:
 
 def test_other_load_is_the_doubt_where_there_is_any() -> None:
     found = analyze(Plan())
-    said = told(found, others_s=3.0)
+    said = told(found, is_disturbed=True)
     assert said.startswith("Partly: nothing was found, but what others took of the CPUs may hide")
     assert "known to be useful" not in said
+
+
+def test_around_a_window_that_was_chosen_lie_no_start_up_and_end_alone() -> None:
+    found = analyze_trace(training_run(Plan()), Options(focus="step:5-9"))
+    rest = format_seconds(found.results.run_s - found.results.window_s)
+    assert f"Not looked at: {rest} around that window" in told(found)
+    assert "start-up and end" not in told(found)
 
 
 def test_the_share_that_is_useful_is_what_is_not_lost() -> None:
