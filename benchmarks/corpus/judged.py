@@ -6,12 +6,16 @@ JUDGED = {
     "pipeline_stages": {"lost_to_serial_waiting": "true"},
     "averaged_gradients": {"data_stall": "true"},
     "restarted_workers": {"exposed_exchange": "true"},
-    "transformers_trainer": {"exposed_exchange": "true"},
+    "transformers_trainer": {
+        "exposed_exchange": "true",
+        "rank_zero_evaluation": "true, its checkpoint",
+    },
     "zero_redundancy": {"data_stall": "true"},
     "accelerate_loop": {
         "straggler": "false, of one run, with other processes on the two cores",
     },
     "lightning_classifier": {
+        "data_stall": "true, small",
         "rank_zero_evaluation": "half: its check before training, which one sample tells",
         "threads_over_cores": "true, on two cores that others use as well",
     },
@@ -21,14 +25,18 @@ JUDGED = {
     "boosted_trees_lightgbm": {"frequent_evaluation": "true"},
     "image_classifier": {"data_stall": "true"},
     "autoencoder": {"frequent_evaluation": "true", "data_stall": "true"},
-    "fitted_polynomial": {"lost_to_importing": "true"},
+    "fitted_polynomial": {"lost_to_importing": "true", "data_stall": "true"},
     "sine_prediction": {"lost_to_interpreter": "true, the optimizer's own code"},
     "mirrored_workers": {
         "lost_to_data_preparation": "true, of the evaluation",
         "lost_to_lock": "true, exchange of the evaluation by a pool of threads",
         "threads_over_cores": "true, on two cores that others use as well",
     },
-    "policy_gradient": {"lost_to_importing": "true"},
+    "policy_gradient": {
+        "lost_to_importing": "true",
+        "growing_steps": "half: they grow, as episodes of a better policy are longer",
+    },
+    "tape_loop": {"frequent_evaluation": "true, small"},
     "mandelbrot_rows": {"lost_to_interpreter": "true"},
 }
 """By program and finding: whether what it names is there, and why not."""
