@@ -55,17 +55,14 @@ def _leaf(name: str) -> str:
 
 def members(package: str, attribute: str, *, order: Sequence[str] = ()) -> list[Any]:
     """What the modules of a package offer under one name; modules without it are helpers."""
-    return [*_members(package, attribute, tuple(order))]
+    found = _loaded(package, tuple(order))
+    return [getattr(module, attribute) for module in found if hasattr(module, attribute)]
 
 
 @functools.cache
-def _members(package: str, attribute: str, order: tuple[str, ...]) -> tuple[Any, ...]:
-    """The same, asked for many times in an analysis: a module offers what it did when loaded."""
-    return tuple(
-        getattr(module, attribute)
-        for module in modules(package, order=order)
-        if hasattr(module, attribute)
-    )
+def _loaded(package: str, order: tuple[str, ...]) -> tuple[ModuleType, ...]:
+    """Its modules, which an analysis asks for many times."""
+    return tuple(modules(package, order=order))
 
 
 def optional(module: str, *, option: str, distribution: str, install: str) -> ModuleType:

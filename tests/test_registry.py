@@ -22,7 +22,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     for name in [name for name in sys.modules if name.startswith("some_findings")]:
         monkeypatch.delitem(sys.modules, name)
     registry._names.cache_clear()
-    registry._members.cache_clear()
+    registry._loaded.cache_clear()
     return place.name
 
 
