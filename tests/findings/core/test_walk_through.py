@@ -31,10 +31,10 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.delitem(sys.modules, f"{package.__name__}.{path.stem}", raising=False)
     importlib.invalidate_caches()
     registry._names.cache_clear()
-    registry._members.cache_clear()
+    registry._loaded.cache_clear()
     yield path.stem
     registry._names.cache_clear()
-    registry._members.cache_clear()
+    registry._loaded.cache_clear()
 
 
 def test_the_finding_is_in_the_document(written: str) -> None:
