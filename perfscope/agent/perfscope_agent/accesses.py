@@ -120,12 +120,16 @@ def made(code: CodeType) -> dict[str, int]:
 def _stored(code: CodeType, name: str, argument: int) -> list[str]:
     if name in ("STORE_NAME", "STORE_GLOBAL"):
         return [code.co_names[argument]]
-    if not name.startswith("STORE_FAST"):
-        return []
+    return [code.co_varnames[one] for one in stored_locals(name, argument)]
+
+
+def stored_locals(name: str, argument: int) -> tuple[int, ...]:
+    """The numbers of the locals that an instruction puts something into."""
     if name == "STORE_FAST":
-        return [code.co_varnames[argument]]
-    both = [code.co_varnames[argument >> 4], code.co_varnames[argument & 15]]
-    return both if name == "STORE_FAST_STORE_FAST" else both[:1]
+        return (argument,)
+    if name == "STORE_FAST_STORE_FAST":
+        return (argument >> 4, argument & 15)
+    return (argument >> 4,) if name == "STORE_FAST_LOAD_FAST" else ()
 
 
 def updated(code: CodeType) -> list[str]:

@@ -192,15 +192,9 @@ def _stores_arguments(code: CodeType) -> bool:
     arguments = range(code.co_argcount + code.co_kwonlyargcount)
     for place in range(0, len(raw), 2):
         name, argument = _names[raw[place]], branches.argument(raw, place)
-        stored: tuple[int, ...] = ()
-        if name in ("STORE_FAST", "DELETE_FAST"):
-            stored = (argument,)
-        elif name in ("STORE_DEREF", "DELETE_DEREF"):
+        if name in ("STORE_DEREF", "DELETE_DEREF"):
             return True
-        elif name == "STORE_FAST_STORE_FAST":
-            stored = (argument >> 4, argument & 15)
-        elif name == "STORE_FAST_LOAD_FAST":
-            stored = (argument >> 4,)
-        if any(one in arguments for one in stored):
+        gone = (argument,) if name == "DELETE_FAST" else ()
+        if any(one in arguments for one in (*accesses.stored_locals(name, argument), *gone)):
             return True
     return False

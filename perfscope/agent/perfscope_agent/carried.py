@@ -9,6 +9,7 @@ from __future__ import annotations
 import opcode
 
 from . import bytecode, loops, operand_arrays, own_threads, recorder, stores
+from .by_place import ByPlace
 from .kinds import Any, CodeType
 from .secrets.redact import redact_value
 
@@ -98,7 +99,7 @@ class Carried:
 
     def __init__(self, rec: Recorder) -> None:
         self._library = rec
-        self._made: dict[int, tuple[CodeType, dict[int, list[_Made]]]] = {}
+        self._made = ByPlace(of_code)
         self._seen: dict[tuple[int, int, str], _Seen] = {}
         self._kinds: tuple[tuple[Any, ...], ...] = ()
         self._sized: tuple[Any, ...] = ()
@@ -108,7 +109,7 @@ class Carried:
         asked, seen = [], []
         for number, (code, last) in enumerate(own):
             place = bytecode.without_caches(code, last)
-            found = [one for made in self._of(code).get(place, ()) for one in self._one(code, made)]
+            found = [one for made in self._made.of(code, place) for one in self._one(code, made)]
             for one in found:
                 one.is_innermost = one.is_innermost and (number == 0 or place != one.last)
             found = [one for one in found if one.is_due()]
@@ -141,14 +142,6 @@ class Carried:
         found = [one for one in list(self._seen.values()) if one.looks >= _LEAST_LOOKS]
         found.sort(key=lambda one: -one.looks)
         return [one.told(places) for one in found[:_MOST_TOLD]]
-
-    def _of(self, code: CodeType) -> dict[int, list[_Made]]:
-        known = self._made.get(id(code))
-        if known is None:
-            if len(self._made) >= _MOST_FOUND:
-                return {}
-            known = self._made[id(code)] = (code, of_code(code))
-        return known[1]
 
     def _learn_kinds(self) -> None:
         array = own_threads.contents("numpy").get("ndarray")

@@ -1,4 +1,4 @@
-"""Lists that the program searches from their begin: `x in names`, `rows.index(x)`, `rows.pop(0)`.
+"""Lists that the program searches from the start: `x in names`, `rows.index(x)`, `rows.pop(0)`.
 
 How long one such operation takes grows with the length of the list. The bytecode tells which
 instructions do that, and what variable they do it with; looks tell whether that is a list, and how
@@ -10,6 +10,7 @@ from __future__ import annotations
 import opcode
 
 from . import accesses, bytecode, loops, own_threads, recorder
+from .by_place import ByPlace
 from .kinds import Any, CodeType
 from .places import line_of, line_ranges
 from .secrets.redact import redact_value
@@ -84,7 +85,7 @@ class Searched:
 
     def __init__(self, rec: Recorder) -> None:
         self._library = rec
-        self._places: dict[int, tuple[CodeType, dict[int, list[_Found]]]] = {}
+        self._places = ByPlace(by_place)
         self._seen: dict[tuple[int, int], _Seen] = {}
         self._kinds: tuple[tuple[Any, ...], ...] = ((list, (list.__len__,)),)
 
@@ -92,7 +93,7 @@ class Searched:
         """Looks once at what the innermost of the program's places searches."""
         for code, last in own[:1]:
             place = bytecode.without_caches(code, last)
-            found = [self._one(code, one) for one in self._of(code).get(place, ())]
+            found = [self._one(code, one) for one in self._places.of(code, place)]
             due = [one for one in found if one is not None and one.is_due()]
             due.sort(key=lambda one: one.asked)
             if not due:
@@ -120,14 +121,6 @@ class Searched:
         if key not in self._seen and len(self._seen) < _MOST_FOUND:
             self._seen[key] = _Seen(code, found)
         return self._seen.get(key)
-
-    def _of(self, code: CodeType) -> dict[int, list[_Found]]:
-        known = self._places.get(id(code))
-        if known is None:
-            if len(self._places) >= _MOST_FOUND:
-                return {}
-            known = self._places[id(code)] = (code, by_place(code))
-        return known[1]
 
     def _learn_kinds(self) -> None:
         deque = own_threads.contents("_collections").get("deque")
