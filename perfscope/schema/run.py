@@ -184,8 +184,7 @@ class Verdict:
     # how near predicted savings have been in programs that were fixed and timed, and what that
     # means for the saving in the sentence; "" where it tells none
     track_record: str = ""
-    # what the sentence begins with where processes outside the job cost more than the fix that it
-    # tells of saves: what they cost; else ""
+    # what processes outside the job cost, with which the sentence begins; "" where that is little
     host: str = ""
     # whether to trust that nothing was found: what was looked at, what it would have shown, and
     # what nobody looked at, in sentences; "" where a finding leads, and where nothing is known
