@@ -31,11 +31,10 @@ def modules(package: str, *, order: Sequence[str] = ()) -> Iterator[ModuleType]:
         yield importlib.import_module(name)
 
 
-@functools.cache
-def _names(package: str) -> tuple[str, ...]:
-    """Of the public modules in a package, by name; files are looked for once in a process."""
+def _names(package: str) -> list[str]:
+    """Of the public modules in a package, by name."""
     found = _below(importlib.import_module(package))
-    return tuple(sorted(found, key=lambda name: (_leaf(name), name)))
+    return sorted(found, key=lambda name: (_leaf(name), name))
 
 
 def _below(package: ModuleType) -> Iterator[str]:
@@ -61,7 +60,7 @@ def members(package: str, attribute: str, *, order: Sequence[str] = ()) -> list[
 
 @functools.cache
 def _loaded(package: str, order: tuple[str, ...]) -> tuple[ModuleType, ...]:
-    """Its modules, which an analysis asks for many times."""
+    """Its modules: files are looked for once in a process, where an analysis asks many times."""
     return tuple(modules(package, order=order))
 
 

@@ -21,7 +21,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.startswith("some_findings")]:
         monkeypatch.delitem(sys.modules, name)
-    registry._names.cache_clear()
     registry._loaded.cache_clear()
     return place.name
 

@@ -44,6 +44,7 @@ from perfscope.trace.damage import Damage
 from perfscope.trace.metadata import noted_libraries
 from perfscope.trace.model import Trace
 from perfscope.trace.operands import WorkedOn, worked_on
+from perfscope.trace.searched import Searched, searched
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,11 @@ class Results:
     def own_looks(self) -> tuple[tuple[WorkedOn, ...], ...]:
         """What each rank itself saw its lines work on, in the order of the ranks."""
         return tuple(worked_on(rank.metadata) for rank in self.trace.ranks)
+
+    @cached_property
+    def searched(self) -> tuple[tuple[Searched, ...], ...]:
+        """What each rank was seen to search from the start, in the order of the ranks."""
+        return tuple(searched(rank.metadata) for rank in self.trace.ranks)
 
     @cached_property
     def own_calls(self) -> tuple[tuple[WorkedOn, ...], ...]:

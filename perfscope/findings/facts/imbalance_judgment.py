@@ -189,7 +189,8 @@ def judged(
     is_queued = gain.seconds < MAIN * whole.seconds
     gain_s, share = gain.seconds, gain.share
     by_turns = facts.pattern is Pattern.ALTERNATING and waited_by_turns(results, gain_s)
-    cpu_times = _cpu_times(results, facts)
+    more = _more_work(results, facts)
+    cpu_times = _cpu_times(more)
     may_be_turns = (is_contended or by_turns) and facts.pattern is Pattern.ALTERNATING
     is_explained = is_queued or (may_be_turns and (queued is None or queued >= MAIN))
     deserved = _status(facts, gain, is_explained=is_explained)
@@ -199,25 +200,13 @@ def judged(
     if is_contended and not is_sure and status is Status.WARN and share < thresholds.FAIL_SHARE:
         status = Status.INFO  # so little is chance where threads wait for CPUs
     if status.is_fault:
-        doubt = _doubt(results, facts, gain, is_sure=is_sure)
+        doubt = _doubt(results, facts, gain, more, is_sure=is_sure)
         status = Status.INFO if doubt or (by_turns and not is_sure) else status
     if is_queued and not is_sure and thresholds.by_gain(whole).is_fault:
-        is_of_host = doubt is Doubt.HOST or _is_of_host(results, facts)
+        is_of_host = doubt is Doubt.HOST or _is_of_host(results, facts, more)
         status, doubt = Status.INFO, Doubt.HOST if is_of_host else Doubt.QUEUED
     wholes = wording.wholes(results)
     return Judgment(facts, gain, is_explained, status, wholes, doubt, cpu_times)
-
-
-def _cpu_times(results: Results, facts: ImbalanceFacts) -> float | None:
-    """How many times the CPU time of the others the overloaded ranks need; None if not surely more.
-
-    Who waits for a CPU is late by chance, and does no more work for that. The least of the 95 %
-    interval of the mean over the stretches counts, as a share of what these ranks do.
-    """
-    more = _more_work(results, facts)
-    if more is None or not more.least >= MAIN * more.elapsed > 0:
-        return None
-    return more.times
 
 
 @dataclass(frozen=True)
@@ -241,6 +230,17 @@ class _MoreWork:
         return (self.mean_s + SURE * self.error_s) / max(self.own_s, 1e-9)
 
 
+def _cpu_times(more: _MoreWork | None) -> float | None:
+    """How many times the CPU time of the others the overloaded ranks need; None if not surely more.
+
+    Who waits for a CPU is late by chance, and does no more work for that. The least of the 95 %
+    interval of the mean over the stretches counts, as a share of what these ranks do.
+    """
+    if more is None or not more.least >= MAIN * more.elapsed > 0:
+        return None
+    return more.times
+
+
 def _more_work(results: Results, facts: ImbalanceFacts) -> _MoreWork | None:
     """That of a run; None where it is not known of all ranks, or none are overloaded."""
     rest = [place for place, rank in enumerate(facts.ranks) if rank not in facts.overloaded]
@@ -261,14 +261,13 @@ def _more_work(results: Results, facts: ImbalanceFacts) -> _MoreWork | None:
     )
 
 
-def _is_of_host(results: Results, facts: ImbalanceFacts) -> bool:
+def _is_of_host(results: Results, facts: ImbalanceFacts, more: _MoreWork | None) -> bool:
     """Whether ranks are late by what other processes took from them, and by no work of their own.
 
     Who has more work waits longer for the same share, and has more CPU time; who waits longer for
     the same work has met more of what else runs. CPU times that differ by too little to be told
     from none have to be too few for half of the difference as well.
     """
-    more = _more_work(results, facts)
     if more is None or more.least > 0 or more.most >= MAIN * more.elapsed:
         return False
     waited = {one.rank: one.others_share * one.in_work_s for one in results.resources.cpu_waits}
@@ -283,7 +282,14 @@ def _is_of_host(results: Results, facts: ImbalanceFacts) -> bool:
     return waited_s >= MAIN * worked_s > 0
 
 
-def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool) -> Doubt | None:
+def _doubt(
+    results: Results,
+    facts: ImbalanceFacts,
+    gain: Gain,
+    more: _MoreWork | None,
+    *,
+    is_sure: bool,
+) -> Doubt | None:
     """Why always the same ranks may be late by chance; None where they are not, or by turns.
 
     `is_sure`: they use more CPU time, so that no waiting explains it. A slow CPU still may.
@@ -291,7 +297,7 @@ def _doubt(results: Results, facts: ImbalanceFacts, gain: Gain, *, is_sure: bool
     gain_s, share = gain.seconds, gain.share
     if facts.pattern is Pattern.ALTERNATING or facts.equal_samples is False:
         return None
-    if not is_sure and _is_of_host(results, facts):
+    if not is_sure and _is_of_host(results, facts, more):
         return Doubt.HOST
     if facts.prediction and facts.prediction.reach >= STEADY_REACH:
         return None  # chance meets others, too

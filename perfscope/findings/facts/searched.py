@@ -3,7 +3,7 @@
 from perfscope.judging import MAIN
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
-from perfscope.trace.searched import How, Searched, searched
+from perfscope.trace.searched import How, Searched
 from perfscope.units import format_count
 
 _ACTIONS = {
@@ -51,6 +51,6 @@ def does(seen: Searched) -> str:
 
 def searched_at(results: Results, frame: Frame | None) -> Searched | None:
     """What most of a line's time goes through, on any rank; None where nothing was seen to."""
-    told = [one for rank in results.trace.ranks for one in searched(rank.metadata)]
+    told = [one for own in results.searched for one in own]
     here = [one for one in told if one.frame == frame and one.part > MAIN]
     return max(here, key=lambda one: one.part, default=None)

@@ -25,11 +25,11 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function
 from perfscope.trace.operands import Operand
 
-SOLVERS = re.compile(r"(sp|lu_|cho_)?solve|lstsq|solveh?_banded")
-"""Functions that factorize a matrix and then substitute, as NumPy, SciPy and PyTorch name them."""
+SOLVERS = re.compile(r"(sp)?solve|lstsq|solveh?_banded")
+"""Functions that factorize a matrix and then substitute, as NumPy, SciPy and PyTorch name them.
 
-OF_FACTORS = ("lu_", "cho_")
-"""What the names of those begin with that take factors and only substitute."""
+Those that take factors and only substitute have names of their own (`lu_solve`).
+"""
 
 ACTION = {
     "spsolve": "`solve = scipy.sparse.linalg.splu({0}.tocsc()).solve`, then `solve(b)`",
@@ -96,11 +96,13 @@ def _solves(run: Facts) -> Iterator[Solve]:
     known: dict[Frame, tuple[str, float]] = {}
     seen = _seen(run)
     for line in run.hot_lines:
-        frame = line.site.frame
+        frame, matrix = line.site.frame, _matrix(line, seen)
+        if matrix is None:
+            continue
         if frame not in known:
             known[frame] = _solver(run, frame)
         name, share = known[frame]
-        if name and line.site.operands and (matrix := _matrix(line, seen)) is not None:
+        if name:
             yield Solve(replace(line, seconds=line.part_s * share), name, matrix)
 
 
@@ -108,11 +110,10 @@ def _solver(run: Facts, frame: Frame) -> tuple[str, float]:
     """The solver that most samples of a line are in, and their share; "" where it is none."""
     ranks = run.results.trace.ranks
     name, most = run.line_samples.mostly_in(ranks, frame)
-    last = (name or "").rpartition(".")[2]
-    if not SOLVERS.fullmatch(last) or last.startswith(OF_FACTORS):
+    if name is None or not SOLVERS.fullmatch(name.rpartition(".")[2]):
         return "", 0.0
     whole = sum(run.line_samples.counts(rank, [frame])[0] for rank in ranks)
-    return name or "", min(1.0, most / whole) if whole else 0.0
+    return name, min(1.0, most / whole) if whole else 0.0
 
 
 def _seen(run: Facts) -> Mapping[tuple[Function, str], Sequence[Operand]]:
@@ -129,6 +130,8 @@ def _matrix(
     line: HotLine, seen: Mapping[tuple[Function, str], Sequence[Operand]]
 ) -> Operand | None:
     """The largest operand, if it stays, or is one of few, while another one changes."""
+    if not line.site.operands:
+        return None
     matrix, *others = sorted(line.site.operands, key=lambda one: -one.elements)
     if not _stays(seen[line.function, matrix.name]):
         return None

@@ -16,8 +16,8 @@ from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
-from perfscope.trace.searched import How, Searched, has_looked, searched
-from perfscope.units import format_count, format_seconds
+from perfscope.trace.searched import How, Searched, has_looked
+from perfscope.units import format_count, format_seconds, inside
 
 TAKES = {
     How.IN: "goes through it item by item until it finds what it looks for",
@@ -81,7 +81,7 @@ def judge(run: Facts) -> Outcome:
             Evidence("At most", format_count(seen.most)),
             Evidence("Of the line, what goes through it, about", seen.part, "ratio"),
         ),
-        actions=(f"In {place}: {action(seen)[0].lower()}{action(seen)[1:]}",),
+        actions=(f"In {place}: {inside(action(seen))}",),
         overlaps=("data_stall", "growing_steps"),
     )
 
@@ -93,13 +93,13 @@ def _searches(run: Facts) -> Sequence[Sequence[_Search]]:
     """
     ranks = run.results.trace.ranks
     told: dict[tuple[Frame, str], Searched] = {}
-    for one in (it for rank in ranks for it in searched(rank.metadata)):
+    for one in (it for own in run.results.searched for it in own):
         known = told.get((one.frame, one.name))
         if known is None or one.looks > known.looks:
             told[one.frame, one.name] = one
     found: defaultdict[tuple[Frame, str], list[_Search]] = defaultdict(list)
-    for rank in ranks:
-        own = {(one.frame, one.name): one for one in searched(rank.metadata)}
+    for rank, searches in zip(ranks, run.results.searched, strict=True):
+        own = {(one.frame, one.name): one for one in searches}
         for at, elsewhere in told.items():
             seen = own.get(at, elsewhere)
             if seen.part <= MAIN:  # a short list takes as long as a set
@@ -118,7 +118,7 @@ def _is_search(how: How, behind: Sequence[Frame]) -> bool:
     return bool(behind) and all(
         one.file in NATIVE_FILES
         and one.function.startswith(OF_LISTS)
-        and one.function.rpartition(".")[2] in METHODS.get(how, ())
+        and one.function.rpartition(".")[2] in METHODS[how]
         for one in behind
     )
 

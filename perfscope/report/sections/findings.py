@@ -281,11 +281,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
 
 def view_text(row: Outcome, of: Wholes) -> str:
     """What a finding saves, and why that is uncertain, in the block of the problem it is of."""
-    first, why = first_of(row), doubt(row)
-    saving = ""
-    if first.gain_s is not None:
-        is_idle = of.others_s and is_of_idle_host(first)
-        saving = fix_text(row, of) if is_idle else _saving(first, of.of_run)
+    saving, why = saving_text(row, of.of_run), doubt(row)
     told = f": estimated saving {saving}, overlapping" if saving else ""
     return f"{told}{f' ({why})' if why else ''}"
 

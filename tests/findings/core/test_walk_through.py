@@ -30,10 +30,8 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(package, path.stem, None, raising=False)
     monkeypatch.delitem(sys.modules, f"{package.__name__}.{path.stem}", raising=False)
     importlib.invalidate_caches()
-    registry._names.cache_clear()
     registry._loaded.cache_clear()
     yield path.stem
-    registry._names.cache_clear()
     registry._loaded.cache_clear()
 
 
