@@ -30,7 +30,10 @@ BESIDE_OTHERS = "in which other ranks are busy anyway"
 """Why a change saves less than what it is about takes a rank."""
 
 REPLAYED_HALF = (0.9, 1.8)
-"""How many times what a replay predicted the middle half of the fixes saved (docs/accuracy.md)."""
+"""How many times what a replay predicted the middle half of the fixes saved.
+
+Source: docs/accuracy-programs.md.
+"""
 
 BOUNDED_HALF = (0.9, 1.5)
 """The same of savings that are all the time that a fix concerns, with nothing for the new code."""

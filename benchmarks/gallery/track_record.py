@@ -1,4 +1,4 @@
-"""What cures saved against what was predicted, over all tables of docs/accuracy.md.
+"""What cures saved against what was predicted, over all tables of docs/accuracy-programs.md.
 
     .envs/mpich/bin/python -m benchmarks.gallery.track_record
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perfscope.structures import dataclass
 
-ACCURACY = Path(__file__).parents[2] / "docs" / "accuracy.md"
+ACCURACY = Path(__file__).parents[2] / "docs" / "accuracy-programs.md"
 MEASURED = re.compile(r"(real )?gain|less elapsed|cure saved")
 ESTIMATED = "(estimated)"
 """In the name of a column: what stands there was not measured."""

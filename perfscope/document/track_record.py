@@ -6,7 +6,7 @@ from perfscope.structures import dataclass
 
 @dataclass(frozen=True)
 class Record:
-    """How near savings of one kind have been, by rows of docs/accuracy.md.
+    """How near savings of one kind have been, by rows of docs/accuracy-programs.md.
 
     Most of the programs are by people who had not seen the diagnoses;
     `benchmarks.gallery.track_record` counts them.
