@@ -36,8 +36,8 @@ test: coverage-hints ## all that CI runs
 	@# Tests begin when the developer's environment is there; one that needs another waits until it is made.
 	@$(MAKE) --no-print-directory --jobs=5 other-environments checks pytest
 
-# Files of tests come in the order of their folders, which ends with short ones; a third process took none of
-# the time away on two cores.
+# Files of tests come in an order of their own (tests/conftest.py); a third process took a twentieth of the time
+# away on two cores, and jobs of tests went short of the CPU.
 pytest: developer-environment
 	@unset MAKEFLAGS; $(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
@@ -45,7 +45,7 @@ pytest: developer-environment
 # each other there, until it gives them up.
 .PHONY: checks
 checks: developer-environment
-	@mkdir -p build && $(LOCKED) build nice -n 19 env MYPY_NUM_WORKERS=0 $(MAKE) --no-print-directory --old-file=developer-environment lint native-sanitize
+	@mkdir -p build && $(LOCKED) build nice -n 10 env MYPY_NUM_WORKERS=0 $(MAKE) --no-print-directory --old-file=developer-environment lint native-sanitize
 
 test-long: environments ## what takes longer than CI may
 	$(call part,environments of Extra-P and of the many trainers,$(PYTHON) scripts/environments.py extrap ecosystem)

@@ -44,13 +44,26 @@ if requirements.in_ci():
     examples.draw_no_local_constants()
 
 
+# Most tests in them start jobs, and wait for them.
+_FOLDERS_OF_JOBS = frozenset(
+    "agent benchmarks dask doctor examples integrations record sweep watch whole_jobs".split()
+)
+
+
 @functools.cache
 def _turn(path: Path) -> int:
-    """When a file's turn comes in `make test`, which builds Horovod while the first tests run."""
+    """When a file's turn comes in `make test`.
+
+    First what waits for jobs: the checks of the code are done in these pauses, and those left at
+    the end nobody would fill. Meanwhile Horovod is built, and the recorder with sanitizers.
+    """
+    folder = path.relative_to(environments.REPOSITORY / "tests").parts[0]
     text = path.read_text(encoding="utf-8")
+    if folder == path.name:
+        return 4  # short ones, so that no core is idle at the end
     if '"horovod"' in text and "environment" in text:
         return 1
-    return 2 if path.parent.name == "tests" else 0  # short ones, so that no core is idle at the end
+    return 0 if folder in _FOLDERS_OF_JOBS else 2 if folder == "native" else 3
 
 
 @pytest.hookimpl(wrapper=True)

@@ -64,7 +64,8 @@ def _host_moments(rank: Rank) -> Ints:
     tables = [rank.operations, rank.background, rank.phases, rank.steps]
     if rank.devices is not None:
         tables.append(rank.devices.runtime)
-    return np.concatenate([table[side] for table in tables for side in ("t0", "t1")])
+    moments: list[Ints] = [table[side] for table in tables for side in ("t0", "t1")]
+    return np.concatenate(moments)
 
 
 def _moments(rows: Table) -> Ints:

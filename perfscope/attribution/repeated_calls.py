@@ -155,7 +155,8 @@ def _share(loop: Loop, inner: Loop, amount: Ints) -> float:
 def _in_turn(loop: Loop, amount: Ints) -> float:
     """How much of something the calls of a turn have, mean; of first turns it is not known."""
     summed = np.cumsum(amount)
-    return float(np.mean(np.concatenate([np.diff(summed[one[:, -1]]) for one in loop.entries])))
+    turns: list[Ints] = [np.diff(summed[one[:, -1]]) for one in loop.entries]
+    return float(np.mean(np.concatenate(turns)))
 
 
 def _of_loop(nest: Nest, loop: Loop, calls: Calls) -> Ints:

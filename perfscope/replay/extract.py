@@ -273,7 +273,8 @@ def _scans_in_order(trace: Trace, pool: Pool, members: Ints, instance: Ints, kin
         here = scans[pool.comm[members[scans]] == comm]
         table = np.zeros(trace.world_size, np.int64)
         table[list(trace.communicators[comm].members)] = np.arange(trace.communicators[comm].size)
-        place[here] = table[pool.numbers[pool.rank[members[here]]]]
+        numbers: Ints = pool.numbers[pool.rank[members[here]]]
+        place[here] = table[numbers]
     return members[np.lexsort((place, instance))]
 
 

@@ -103,8 +103,9 @@ def common_windows(trace: Trace, source: WindowSource) -> tuple[Ints, Ints, Ints
         every[np.searchsorted(every["number"], numbers)]
         for every in (_of(rank, source) for rank in trace.ranks)
     ]
-    begins, ends = (np.array([one[name] for one in rows], np.int64) for name in ("t0", "t1"))
-    return numbers, begins, ends
+    begins: list[Ints] = [one["t0"] for one in rows]
+    ends: list[Ints] = [one["t1"] for one in rows]
+    return numbers, np.array(begins, np.int64), np.array(ends, np.int64)
 
 
 def _pieces(trace: Trace, source: WindowSource, numbers: Ints) -> tuple[Ints, Ints]:

@@ -43,7 +43,8 @@ def has_epochs(results: Results) -> bool:
 def _of_rank(results: Results, rank: Rank, timeline: Timeline) -> EpochStarts | None:
     focus, steps = results.focus, rank.steps
     rows = steps[(steps["t0"] >= focus.start_ns) & (steps["t1"] <= focus.end_ns)]
-    begins = np.flatnonzero(np.diff(rows["epoch"], prepend=rows["epoch"][:1]))
+    epochs: Ints = rows["epoch"]
+    begins = np.flatnonzero(np.diff(epochs, prepend=epochs[:1]))
     if not 0 < len(begins) <= MAIN * len(rows):
         return None
     seconds = _trained_s(results, timeline, rows)
@@ -67,8 +68,9 @@ def _trained_s(results: Results, timeline: Timeline, rows: Table) -> Floats:
     """Seconds of training work in each step of a rank."""
     chosen = timeline.inside(results.focus) & (timeline.accounts == INDEX[Account.TRAINING])
     before = timeline.before(chosen)
-    ends = [np.interp(rows[name], timeline.boundaries, before) for name in ("t0", "t1")]
-    return np.asarray((ends[1] - ends[0]) * NS)
+    begins: Floats = np.interp(rows["t0"], timeline.boundaries, before)
+    ends: Floats = np.interp(rows["t1"], timeline.boundaries, before)
+    return (ends - begins) * NS
 
 
 def _main_frame(results: Results, timeline: Timeline, rows: Table) -> tuple[Frame | None, float]:

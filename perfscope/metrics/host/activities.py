@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from itertools import takewhile
 
 import numpy as np
 
@@ -213,8 +212,12 @@ class _Leaves:
         known: dict[str, int] = {}
         place = np.full(len(stacks), -1, np.int64)
         for number, stack in enumerate(stacks):
-            from_end = takewhile(lambda one: not is_user_file(frames[one].file), reversed(stack))
-            behind = [frames[one] for one in from_end][::-1]
+            behind: list[Frame] = []
+            for frame in (frames[one] for one in reversed(stack)):
+                if is_user_file(frame.file):
+                    break
+                behind.append(frame)
+            behind.reverse()
             is_whole = len(behind) == len(stack)  # none is of the program
             if name := behind[-1].function if behind and is_whole else seen_in(behind):
                 place[number] = known.setdefault(name, len(known))
