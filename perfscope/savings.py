@@ -119,12 +119,15 @@ class Wholes:
             there = f"of the {format_seconds(there_s)} that this run would take on an idle host"
             return f"{told} {there}, or {share}"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
-        if whole_s:
-            share = format_share(seconds / whole_s)
-            told += f" of this {format_seconds(whole_s)} {name}, or {share}"
+        whole = f"this {format_seconds(whole_s)} {name}" if whole_s else ""
         if under_load_s is None:
-            return told
-        return f"{told}, on an idle host ({format_seconds(under_load_s)} with the load of this run)"
+            return f"{told} of {whole}, or {format_share(seconds / whole_s)}" if whole_s else told
+        # what an idle host leaves of the whole is not known, so that the share is that of this run
+        told, had = f"{told} on an idle host", format_seconds(under_load_s)
+        if not whole_s:
+            return f"{told}, and {had} with the load of this run"
+        share = format_share(under_load_s / whole_s)
+        return f"{told}, and with the load of {whole} {had} of it, or {share}"
 
     def _usual(self, seconds: float, half: tuple[float, float]) -> str:
         """Between what half of such fixes save; "" where that is more than the run."""

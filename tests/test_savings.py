@@ -133,10 +133,13 @@ def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
     )
 
 
-def test_a_saving_on_a_busy_host_is_told_with_what_it_was_there() -> None:
+def test_a_saving_on_an_idle_host_is_no_part_of_a_run_on_a_busy_one() -> None:
     assert Wholes(40.0, 10.0).fix(12.0, under_load_s=15.0, leads=True) == (
-        "about 12.0 s (10.8 s to 21.6 s by such fixes of other programs) of this 40.0 s run, or "
-        "30.0 %, on an idle host (15.0 s with the load of this run)"
+        "about 12.0 s (10.8 s to 21.6 s by such fixes of other programs) on an idle host, and "
+        "with the load of this 40.0 s run 15.0 s of it, or 37.5 %"
+    )
+    assert Wholes(None, None).fix(12.0, under_load_s=15.0) == (
+        "about 12.0 s on an idle host, and 15.0 s with the load of this run"
     )
 
 

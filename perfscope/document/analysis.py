@@ -24,7 +24,7 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
         for one in (trace, digested):  # where samples inside calls are told apart, ranks are others
             forget_completions(one)
 
-    results = compute(trace, options, when_matched=matched)
+    results = compute(trace, options, when_matched=matched, is_shown=True)
     forget_causes(results)
     stage("replaying the run")
     replay = SegmentReplay(results, when_chosen=forget_partners)

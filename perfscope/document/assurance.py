@@ -16,6 +16,7 @@ from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
+from perfscope.schema.findings import QualityRow
 from perfscope.units import NS, counted, format_seconds, format_share
 
 NOT_LOOKED_AT = (
@@ -28,20 +29,21 @@ def assurance(
     results: Results,
     findings: Sequence[Finding],
     losses: LossAccount | None,
+    checks: Sequence[QualityRow] = (),
     *,
     is_disturbed: bool,
 ) -> str:
     """What is behind it that no finding says what to change, in sentences.
 
     Whether to trust it comes first, then what was seen, the least loss that would have shown, and
-    what nobody looked at. "" of a run of which nothing is known. `is_disturbed`: processes outside
-    the job took much of its CPUs.
+    what nobody looked at. "" of a run of which nothing is known. `checks` are those of the
+    recording; `is_disturbed`: processes outside the job took much of its CPUs.
     """
     judged = [finding for finding in findings if finding.status not in UNKNOWN]
     if not judged or losses is None or unknown_efficiency(results) is not None:
         return ""
     told = (
-        _answer(results, losses, is_disturbed=is_disturbed),
+        _answer(results, losses, checks, is_disturbed=is_disturbed),
         _seen(results, losses, is_disturbed=is_disturbed),
         _would_show(results),
         _left_out(results),
@@ -49,7 +51,9 @@ def assurance(
     return " ".join(one for one in told if one)
 
 
-def _answer(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str:
+def _answer(
+    results: Results, losses: LossAccount, checks: Sequence[QualityRow], *, is_disturbed: bool
+) -> str:
     if is_inefficient(results) or much_is_lost(losses):
         of_load = " beside the other load" if is_disturbed else ""
         return f"Partly: that time is lost was measured, and its cause{of_load} is not known."
@@ -57,6 +61,9 @@ def _answer(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str
         return "Partly: nothing was found, but what others took of the CPUs may hide something."
     if not is_well(losses):
         return "Partly: nothing was found, and of a part of the time nothing is known."
+    if failed := sum(one.status.is_fault for one in checks):
+        which = "a check" if failed == 1 else f"{failed} checks"
+        return f"Partly: nothing was found, and {which} of the recording did not pass."
     return "Yes, for what was looked at."
 
 

@@ -57,8 +57,8 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     in_accounts = lost_in_accounts(results, lost)
     waits = {one.id: waited(one, told.waits, lost, results) for one in ordered}
     ordered = tuple(bridged(split(one, lost, results), results, waits[one.id]) for one in ordered)
-    damage = run_damage(results, replay)
-    answer = verdict(facts, ordered, damage, facts.losses)
+    damage, checks = run_damage(results, replay), quality(results, replay)
+    answer = verdict(facts, ordered, damage, facts.losses, checks)
     document = Analysis(
         schema_version=SCHEMA_VERSION,
         tool=Tool("perfscope", perfscope.__version__),
@@ -85,7 +85,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         other_tools=tuple(results.trace.tool_reports),
         replay=told,
         findings=_rows(facts, ordered, answer, waits),
-        quality=quality(results, replay),
+        quality=checks,
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
         breakdown=_breakdown(facts, ordered, answer, lost, in_accounts),

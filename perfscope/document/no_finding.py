@@ -12,7 +12,7 @@ from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.thresholds import WARN_SHARE
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses.claims import AT_START
+from perfscope.findings.losses.claims import is_once
 from perfscope.judging import MAIN, MAJOR
 from perfscope.losses.entry import NO_LOSS, Entry, LossAccount, Saving
 from perfscope.losses.words import label
@@ -194,7 +194,7 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     not_own = NO_LOSS | STRETCHED if is_disturbed else NO_LOSS
     mine = [one for one in losses.entries if one.cause.kind not in not_own]
     # what comes once is judged by how long the run is, and leaves the place to what lasts
-    first = next((one for one in mine if not _is_once(one)), None) or next(iter(mine), None)
+    first = next((one for one in mine if not is_once(one)), None) or next(iter(mine), None)
     if first is None or first.ns < WARN_SHARE * losses.window_ns:
         return ""
     is_told = first.pattern is not None and first.is_certain is not False
@@ -205,10 +205,6 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     what = f"{inside(label(first))}{_for_whom(first)}{where}"
     evened = _evened(first, losses.window_ns * NS / ranks)
     return f" The largest loss{own} is {what}: {each}{pattern}{evened}."
-
-
-def _is_once(entry: Entry) -> bool:
-    return entry.pattern is LossPattern.ONCE or entry.cause.activity in AT_START
 
 
 def _for_whom(entry: Entry) -> str:

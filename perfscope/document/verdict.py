@@ -1,7 +1,6 @@
 """The verdict: one sentence about the run, and what the best fixes save together."""
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 
@@ -34,8 +33,9 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
-from perfscope.savings import Wholes
+from perfscope.savings import ROUGHLY, Wholes
 from perfscope.schema.enums import Status
+from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
 from perfscope.units import format_count, format_seconds, inside
@@ -49,6 +49,7 @@ def verdict(
     findings: Sequence[Finding],
     damage: Sequence[Damage],
     losses: LossAccount | None = None,
+    checks: Sequence[QualityRow] = (),
 ) -> Verdict:
     """The `verdict` object of analysis.json, from findings in the order of the document."""
     results = run.results
@@ -62,21 +63,21 @@ def verdict(
     # of a window that was chosen nobody knows what the run is without them
     of_run = others if results.options.focus is None else None
     of = replace(wholes_of_run(results), others_s=of_run.seconds if of_run else None)
-    of_job = _with_outside(
-        _sentence(results, findings, top, of, told=told, losses=losses),
-        results,
-        top,
-    )
+    is_disturbed = others is not None
+    if not top:
+        of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
+    else:
+        of_job = "" if top[0].damage in told else _about(top[0], of)
     host = host_first(top, of_run, of, used=used_by_others(results))
-    assured = partial(assurance, results, findings, losses)
-    beside = beside_others(of_job, top, host)
+    assured = partial(assurance, results, findings, losses, checks)
+    beside = beside_others(_with_outside(of_job, results, top), top, host)
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)
     return Verdict(
         sentence=sentence + unwatched(results),
         host=host,
-        assurance="" if top or damage else assured(is_disturbed=others is not None),
+        assurance="" if top or damage else assured(is_disturbed=is_disturbed),
         action="" if top else first_action(run, findings, status, others),
         hot_spots=_hot_spots(run, top),
         status=status,
@@ -203,20 +204,6 @@ def _status(
     return Status.PASS
 
 
-def _sentence(
-    results: Results,
-    findings: Sequence[Finding],
-    top: Sequence[Finding],
-    of: Wholes,
-    *,
-    told: AbstractSet[str],
-    losses: LossAccount | None,
-) -> str:
-    if not top:
-        return without_findings(results, findings, losses, is_disturbed=of.others_s is not None)
-    return "" if top[0].damage in told else _about(top[0], of)
-
-
 def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:
     """What the first actions save when taken together, as a clause that says which count.
 
@@ -233,8 +220,11 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
         which = "both findings that have an estimate"
     is_bound = any(saving.is_bound for saving in replayed)
     there = of.fix(gain_s, is_bound=is_bound, under_load_s=gain_s)
-    told = there if of.others_s else of.of_run.saving(gain_s, is_bound=is_bound)
-    return f"fixing {which} would save {told}"
+    if not of.others_s and any(saving.under_load_s is not None for saving in replayed):
+        there = f"{ROUGHLY}{format_seconds(gain_s)} on an idle host"  # that takes nobody knows what
+    elif not of.others_s:
+        there = of.of_run.saving(gain_s, is_bound=is_bound)
+    return f"fixing {which} would save {there}"
 
 
 def _about(finding: Finding, of: Wholes) -> str:

@@ -1,7 +1,6 @@
 """All metrics of a trace."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from perfscope.attribution.bookkeeping import ledger
@@ -9,6 +8,7 @@ from perfscope.attribution.not_training import not_training
 from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.attribution.spots import spots
 from perfscope.attribution.start_up import start_up
+from perfscope.attribution.zoom import zoom
 from perfscope.metrics.communication.call_sites import call_sites
 from perfscope.metrics.communication.collective_cost import collective_cost
 from perfscope.metrics.communication.gradient_exchange import gradient_exchange
@@ -44,6 +44,7 @@ def compute(
     options: Options | None = None,
     *,
     when_matched: Callable[[Trace], None] | None = None,
+    is_shown: bool = False,
 ) -> Results:
     """Computes every metric of a run.
 
@@ -51,6 +52,7 @@ def compute(
         trace: the run.
         options: what is asked for.
         when_matched: called with the trace of the results as soon as its calls are matched.
+        is_shown: whether the timelines are shown, and so are found in bins as well.
 
     Raises:
         UsageError: the options ask for what is not in the run.
@@ -61,11 +63,12 @@ def compute(
         trace, request=options.focus, rules=options.phase_rules, when_matched=when_matched
     )
     stage("computing metrics")
-    return compute_prepared(prepared, options)
+    return compute_prepared(prepared, options, is_shown=is_shown)
 
 
-def compute_prepared(prepared: Prepared, options: Options) -> Results:
+def compute_prepared(prepared: Prepared, options: Options, *, is_shown: bool = False) -> Results:
     """The same of a run that is prepared with these options already."""
+    shown = zoom(prepared.timelines, prepared.focus) if is_shown else None
     return Results(
         trace=prepared.trace,
         options=options,
@@ -96,7 +99,8 @@ def compute_prepared(prepared: Prepared, options: Options) -> Results:
         horovod=horovod(prepared),
         tensors=tensor_times(prepared.trace),
         timelines=prepared.timelines,
-        spots_of=partial(spots, prepared),
+        zoom=shown,
+        spots=spots(prepared, shown),
         phase_ids=prepared.catalog.ids,
         labels=prepared.labels,
         not_training=not_training(prepared.trace, prepared.timelines),

@@ -34,12 +34,7 @@ def forget_completions(trace: Trace) -> None:
 
 
 def forget_causes(results: Results) -> None:
-    """Lets go of who made each call wait, once the metrics are known.
-
-    The spots of the timeline, which documents show and nothing else, are found before that.
-    """
-    _ = results.spots  # from here on it has them, and needs nothing to find them with
-    _set(results, "spots_of", lambda _: None)
+    """Lets go of who made each call wait, once the metrics are known."""
     if _replays_calls(results.trace):
         return
     _forget(results.waits, "cause", "for_receiver")
@@ -93,5 +88,5 @@ def _forget(table: Pool | Instances | Messages | Waits, *names: str) -> None:
         _set(table, name, getattr(table, name)[:0].copy())
 
 
-def _set(table: Pool | Instances | Messages | Waits | Results, name: str, column: object) -> None:
+def _set(table: Pool | Instances | Messages | Waits, name: str, column: object) -> None:
     object.__setattr__(table, name, column)

@@ -1,6 +1,5 @@
 """All metric results of a run: what findings and the result document are made from."""
 
-from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
 
@@ -11,7 +10,7 @@ from perfscope.attribution.spots import Spots
 from perfscope.attribution.stack_rules import StackLabels
 from perfscope.attribution.start_up import StartUp
 from perfscope.attribution.timeline import Timeline
-from perfscope.attribution.zoom import Zoom, zoom
+from perfscope.attribution.zoom import Zoom
 from perfscope.matching.waits import Waits
 from perfscope.metrics.communication.call_sites import CallSites
 from perfscope.metrics.communication.collective_cost import CollectiveCost
@@ -86,10 +85,10 @@ class Results:
     """What Horovod's timeline tells; None where it was not read."""
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
-    spots_of: Callable[[Zoom | None], Spots | None] = field(
-        default=lambda _: None, compare=False, repr=False
-    )
-    """What finds `spots`."""
+    zoom: Zoom | None = None
+    """The timelines in bins; None without a rank or without time, and where nobody shows them."""
+    spots: Spots | None = None
+    """What stands behind the bins of the zoom; None where they are too many."""
     phase_ids: tuple[str, ...] = ()
     """What `Timeline.phases` are indices of."""
     labels: StackLabels | None = None
@@ -125,16 +124,6 @@ class Results:
     """Of a run of which only some steps were kept in detail."""
     stacks: Stacks | NoStacks = NO_STACKS
     """By py-spy (`--stacks`)."""
-
-    @cached_property
-    def zoom(self) -> Zoom | None:
-        """The timelines in bins; None without a rank or without time. Only documents show them."""
-        return zoom(self.timelines, self.focus)
-
-    @cached_property
-    def spots(self) -> Spots | None:
-        """What stands behind the bins of the zoom; None where they are too many."""
-        return self.spots_of(self.zoom)
 
     @cached_property
     def libraries(self) -> frozenset[str]:

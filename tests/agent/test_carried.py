@@ -149,7 +149,7 @@ class Pieces(list):
         raise RuntimeError
     __len__ = __getitem__ = __iter__
 def seen(name):  # how often it was looked at
-    found = operands.looker._carried._seen if operands.looker else {}
+    found = operands.looker._carried.seen.found if operands.looker else {}
     return sum(one.looks for one in list(found.values()) if one.name == name)
 def pile(made, name):
     looks, length, parts = 0, 62, made(60)

@@ -84,7 +84,7 @@ class Queue:
             self.waiting.append(self.waiting.pop(0))
 
 def is_rare(name, end):
-    found = list(operands.looker._searched._seen.values()) if operands.looker else []
+    found = list(operands.looker._searched.seen.found.values()) if operands.looker else []
     return sum(one.looks for one in found if one.name == name) < 5 and time.monotonic() < end
 
 def search(names, end):

@@ -179,7 +179,7 @@ def test_a_trace_gives_the_accounts_of_its_ledger() -> None:
         builder.rank(number).init(1.0).finalize(9.0)
     builder.rank(0).phase(PhaseKind.TRAIN, 1.0, 5.0).phase(PhaseKind.EVALUATE, 5.0, 9.0)
     builder.rank(1).phase(PhaseKind.TRAIN, 1.0, 5.0).op("MPI_Barrier", 5.0, 9.0)
-    found = compute(builder.build()).zoom
+    found = compute(builder.build(), is_shown=True).zoom
     assert found is not None
     assert (found.start_ns, found.length_ns) == (10**9, 8 * 10**9)
     assert row(found, 0, 0) == [TRAINING] * 128 + [EVALUATION] * 128

@@ -5,6 +5,8 @@ from perfscope.document.verdict import verdict
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.account import loss_account
 from perfscope.metrics.results import Options
+from perfscope.schema.enums import Status
+from perfscope.schema.findings import QualityRow
 from perfscope.units import format_seconds, format_share
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -31,6 +33,17 @@ def test_a_healthy_run_is_answered_with_the_least_loss_that_would_have_shown() -
     assert "it known to be useful computation." in said.assurance
     assert "start-up and end" in said.assurance
     assert said.assurance.endswith("beyond the kinds of waste that are checked for.")
+
+
+def test_a_check_that_did_not_pass_is_a_doubt() -> None:
+    found = analyze(Plan())
+    findings, losses = (*found.findings.values(),), loss_account(found.results, found.replay)
+    rows = [QualityRow("clocks", Status.WARN, "Clocks", ""), QualityRow("x", Status.INFO, "", "")]
+    for checks, doubt in ((rows, "a check"), (2 * rows, "2 checks")):
+        said = assurance(found.results, findings, losses, checks, is_disturbed=False)
+        assert said.startswith(f"Partly: nothing was found, and {doubt} of the recording did not ")
+    said = assurance(found.results, findings, losses, rows[1:], is_disturbed=False)
+    assert said.startswith("Yes, for what was looked at.")
 
 
 def test_few_samples_show_large_losses_alone() -> None:

@@ -11,7 +11,6 @@ import pytest
 from perfscope.document import build as document
 from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.findings.core.finding import Finding, Gain
-from perfscope.findings.facts.facts import Facts
 from perfscope.schema.check import problems
 from perfscope.schema.enums import Basis, Status
 from perfscope.schema.write import Json, document_text, plain
@@ -29,17 +28,17 @@ PLANS = {
 
 
 def built(analyzed: Analyzed) -> Json:
-    findings = tuple(analyzed.findings.values())
-    return document.build(Facts(analyzed.results, analyzed.replay), findings)
+    return analyzed.document()
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_is_as_described(name: str) -> None:
-    assert list(problems(built(analyze(PLANS[name])))) == []
+    assert list(problems(built(analyze(PLANS[name], is_shown=True)))) == []
 
 
 def test_the_barest_trace_is_as_described() -> None:
-    assert list(problems(built(analyze_trace(TraceBuilder(2, end_s=1.0).build())))) == []
+    barest = analyze_trace(TraceBuilder(2, end_s=1.0).build(), is_shown=True)
+    assert list(problems(built(barest))) == []
 
 
 @pytest.mark.parametrize("name", ["two_ranks_evaluation", "everything_null", "thousand_ranks"])
@@ -57,7 +56,7 @@ def test_ledger_is_exact(name: str) -> None:
 
 
 def test_same_trace_same_bytes() -> None:
-    one, two = (document_text(built(analyze(PLANS["evaluation"]))) for _ in range(2))
+    one, two = (document_text(built(analyze(PLANS["evaluation"], is_shown=True))) for _ in range(2))
     assert one == two
 
 
@@ -177,7 +176,7 @@ def test_versions_and_environment_come_from_the_ranks() -> None:
 
 
 def test_the_words_beside_an_efficiency_are_explained() -> None:
-    document: Any = analyze(Plan(steps=5)).document()
+    document: Any = analyze(Plan(steps=5), is_shown=True).document()
     terms = {row["term"] for row in document["how_measured"]}
     assert {"Useful time", "Focus of analysis"} <= terms
     assert "->" not in document["run"]["focus_reason"]

@@ -94,7 +94,7 @@ def changed(document: Any, *path: str | int, value: Any) -> Any:
 
 
 def test_every_wrong_figure_is_found() -> None:
-    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0)).document()
+    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0), is_shown=True).document()
     assert broken(document) == []
     wrong = {
         "numbers": changed(document, "run", "wall_s", value=-1.0),
@@ -133,7 +133,8 @@ def test_every_wrong_figure_is_found() -> None:
 
 
 def test_savings_together_lie_between_the_best_and_the_sum() -> None:
-    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0, slow_rank=1)).document()
+    plan = Plan(ranks=2, steps=40, evaluate_s=1.0, slow_rank=1)
+    document: Any = analyze(plan, is_shown=True).document()
     length = sums.focus_s(read_analysis(document))
     document["losses"]["lost_ns"] = int(3.4e9)
     first: dict[str, Any] = {"gain_s": 2.0, "gain_share": 2.0 / length, "gain_run_share": None}
@@ -165,7 +166,7 @@ def test_savings_together_lie_between_the_best_and_the_sum() -> None:
     ],
 )
 def test_who_waits_saves_no_more_than_was_waited(name: str, *, is_of_waiting: bool) -> None:
-    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0)).document()
+    document: Any = analyze(Plan(ranks=2, steps=40, evaluate_s=1.0), is_shown=True).document()
     waits = document["collectives"]
     ends = [one["end_s"] for one in document["run"]["endings"]]
     waited_s = sum(waits["wait_s_by_rank"]) + sum(waits["other_s_by_rank"])

@@ -99,7 +99,7 @@ def lines(text: str) -> str:
 @pytest.mark.parametrize("name", CASES)
 def test_known_efficiencies(name: str) -> None:
     made, expected = CASES[name]
-    document: Any = analyze_trace(made().build()).document()
+    document: Any = analyze_trace(made().build(), is_shown=True).document()
     metrics = document["metrics"]
     assert broken(document) == []
     terminal, page = shown(document, width=200), lines(build_html(read_known(document)))
@@ -117,6 +117,6 @@ def test_known_efficiencies(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["no time at all", "all ranks only communicate"])
 def test_what_cannot_be_judged_is_not_called_healthy(name: str) -> None:
-    document: Any = analyze_trace(CASES[name][0]().build()).document()
+    document: Any = analyze_trace(CASES[name][0]().build(), is_shown=True).document()
     assert document["verdict"]["status"] != "pass"
     assert "All is well" not in document["verdict"]["sentence"]

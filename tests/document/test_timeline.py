@@ -13,7 +13,7 @@ from tests.support.trace_builder import TraceBuilder
 
 
 def timeline(builder: TraceBuilder) -> dict[str, Any]:
-    document: Any = analyze_trace(builder.build()).document()
+    document: Any = analyze_trace(builder.build(), is_shown=True).document()
     found: dict[str, Any] = document["timeline"]
     assert list(problems(found, Timeline)) == []
     return found

@@ -11,6 +11,7 @@ from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options, Results
 from perfscope.replay.model import Edit
 from perfscope.replay.segments import SegmentReplay
+from perfscope.schema.write import Json
 from perfscope.trace.model import Trace
 from tests.findings.training_runs import Plan, training_run
 
@@ -23,18 +24,20 @@ class Analyzed:
     replay: SegmentReplay
     findings: dict[str, Finding]
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> Json:
         return build(Facts(self.results, self.replay), tuple(self.findings.values()))
 
 
-def analyze_trace(trace: Trace, options: Options | None = None) -> Analyzed:
-    results = compute(trace, options or Options())
+def analyze_trace(
+    trace: Trace, options: Options | None = None, *, is_shown: bool = False
+) -> Analyzed:
+    results = compute(trace, options or Options(), is_shown=is_shown)
     replay = SegmentReplay(results)
     return Analyzed(results, replay, {f.id: f for f in run_all(Facts(results, replay))})
 
 
-def analyze(plan: Plan) -> Analyzed:
-    return analyze_trace(training_run(plan))
+def analyze(plan: Plan, *, is_shown: bool = False) -> Analyzed:
+    return analyze_trace(training_run(plan), is_shown=is_shown)
 
 
 class NoReplay:

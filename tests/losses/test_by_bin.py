@@ -50,7 +50,7 @@ def waits_for_cpus(late: bool) -> Json:
             rank.process_sample(at, cpu_s=at - delay, queue_delay_s=delay, runnable=1)
             rank.main_sample(at, cpu_s=at - delay, queue_delay_s=delay)
             rank.stack(at, ADD)
-    document: Json = analyze_trace(builder.build()).document()
+    document: Json = analyze_trace(builder.build(), is_shown=True).document()
     assert list(problems(document["timeline"], Timeline)) == []
     return document
 

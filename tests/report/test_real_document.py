@@ -19,7 +19,7 @@ PLANS = {
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_page_of_an_analysis_is_sound(plan: Plan) -> None:
-    page = build_html(read_known(analyze(plan).document()))
+    page = build_html(read_known(analyze(plan, is_shown=True).document()))
     outline = Outline(page)
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.targets) <= set(outline.ids)

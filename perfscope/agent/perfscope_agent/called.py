@@ -12,6 +12,7 @@ import opcode
 import sys
 
 from . import accesses, branches, bytecode, recorder, relatives
+from .by_place import most_seen
 from .contents import AtMeetings
 from .kinds import Any, CodeType
 from .operand_arrays import NUMBER, of_parts
@@ -30,7 +31,6 @@ _MOST_CODES = 32
 """Functions that one reaches; of one that reaches more it is not known what decides it."""
 
 _MOST_PATHS = 64
-_MOST_TOLD = 32
 _TAKES_MORE = 4 | 8
 """Flags of a code that takes arguments without a name."""
 
@@ -135,8 +135,7 @@ class Calls:
         """For the metadata: those that were met at meetings most often."""
         found = [one for _, one in list(self._found.values()) if one is not None]
         found = [one for one in found if one.operands and one.at_meetings.told()]
-        found.sort(key=lambda one: -one.looks)
-        return [one.told(places) for one in found[:_MOST_TOLD]]
+        return most_seen(found, places)
 
     def _made(self, code: CodeType) -> Called | None:
         has_all = self._is_whole and not code.co_flags & _TAKES_MORE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import opcode
 
 from . import bytecode, loops, operand_arrays, own_threads, recorder, stores
-from .by_place import ByPlace
+from .by_place import ByPlace, Noted
 from .kinds import Any, CodeType
 from .secrets.redact import redact_value
 
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     _Path = Tuple[object, ...]
     _Made = Tuple[str, _Path, bool, int]
     """Name and path of a variable, whether the loop reads it elsewhere too, and the call."""
-
-_MOST_FOUND = 400
-_MOST_TOLD = 32
-_LEAST_LOOKS = 3
 
 _MOST_BESIDE = 8
 """Variables that are looked at together; where a loop makes more anew, they take turns."""
@@ -100,7 +96,7 @@ class Carried:
     def __init__(self, rec: Recorder) -> None:
         self._library = rec
         self._made = ByPlace(of_code)
-        self._seen: dict[tuple[int, int, str], _Seen] = {}
+        self.seen = Noted()
         self._kinds: tuple[tuple[Any, ...], ...] = ()
         self._sized: tuple[Any, ...] = ()
 
@@ -130,18 +126,7 @@ class Carried:
     def _one(self, code: CodeType, made: _Made) -> list[_Seen]:
         """What has been seen of a variable so far; nothing where that are too many."""
         name, path, is_read, last = made
-        key = id(code), last, name
-        if key not in self._seen:
-            if len(self._seen) >= _MOST_FOUND:
-                return []
-            self._seen[key] = _Seen(code, last, path, name, is_read)
-        return [self._seen[key]]
-
-    def told(self, places: Places) -> list[dict[str, Any]]:
-        """What was seen, for the metadata, of those that were seen most."""
-        found = [one for one in list(self._seen.values()) if one.looks >= _LEAST_LOOKS]
-        found.sort(key=lambda one: -one.looks)
-        return [one.told(places) for one in found[:_MOST_TOLD]]
+        return self.seen.of((id(code), last, name), lambda: _Seen(code, last, path, name, is_read))
 
     def _learn_kinds(self) -> None:
         array = own_threads.contents("numpy").get("ndarray")

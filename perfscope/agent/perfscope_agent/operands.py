@@ -118,8 +118,8 @@ class Looker:
             "looks": self.looks,
             "cpu_ns": self._budget.spent_ns,
             "subnormal_times": self._subnormal_times,
-            "carried": self._carried.told(self._places),
-            "searched": self._searched.told(self._places),
+            "carried": self._carried.seen.told(self._places),
+            "searched": self._searched.seen.told(self._places),
             "called": self._calls.told(self._places),
             "sites": kept,
         }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import opcode
 
 from . import accesses, bytecode, loops, own_threads, recorder
-from .by_place import ByPlace
+from .by_place import ByPlace, Noted
 from .kinds import Any, CodeType
 from .places import line_of, line_ranges
 from .secrets.redact import redact_value
@@ -31,9 +31,6 @@ IN, FIND, COUNT, REMOVE, SHIFT = "in", "index", "count", "remove", "shift"
 
 _METHODS = {"index": FIND, "count": COUNT, "remove": REMOVE, "pop": SHIFT, "insert": SHIFT}
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_MOST_FOUND = 400
-_MOST_TOLD = 32
-_LEAST_LOOKS = 3
 _MOST_BESIDE = 4
 _LONGEST = 1 << 12
 """Bytes of a function's code."""
@@ -86,15 +83,15 @@ class Searched:
     def __init__(self, rec: Recorder) -> None:
         self._library = rec
         self._places = ByPlace(by_place)
-        self._seen: dict[tuple[int, int], _Seen] = {}
+        self.seen = Noted()
         self._kinds: tuple[tuple[Any, ...], ...] = ((list, (list.__len__,)),)
 
     def look(self, own: list[tuple[CodeType, int]], variables: tuple[int, int]) -> None:
         """Looks once at what the innermost of the program's places searches."""
         for code, last in own[:1]:
             place = bytecode.without_caches(code, last)
-            found = [self._one(code, one) for one in self._places.of(code, place)]
-            due = [one for one in found if one is not None and one.is_due()]
+            found = [one for at in self._places.of(code, place) for one in self._one(code, at)]
+            due = [one for one in found if one.is_due()]
             due.sort(key=lambda one: one.asked)
             if not due:
                 continue
@@ -107,20 +104,11 @@ class Searched:
                     if answer and answer[0] == len(one.path) and self._is_list(answer[2]):
                         one.see(str(answer[2].__name__), answer[3][0])
 
-    def told(self, places: Places) -> list[dict[str, Any]]:
-        """What was seen, for the metadata, of those that were seen most."""
-        found = [one for one in list(self._seen.values()) if one.looks >= _LEAST_LOOKS]
-        found.sort(key=lambda one: -one.looks)
-        return [one.told(places) for one in found[:_MOST_TOLD]]
-
     def _is_list(self, kind: Any) -> bool:
         return any(kind is one[0] for one in self._kinds)
 
-    def _one(self, code: CodeType, found: _Found) -> _Seen | None:
-        key = id(code), found[0]
-        if key not in self._seen and len(self._seen) < _MOST_FOUND:
-            self._seen[key] = _Seen(code, found)
-        return self._seen.get(key)
+    def _one(self, code: CodeType, found: _Found) -> list[_Seen]:
+        return self.seen.of((id(code), found[0]), lambda: _Seen(code, found))
 
     def _learn_kinds(self) -> None:
         deque = own_threads.contents("_collections").get("deque")

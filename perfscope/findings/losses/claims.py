@@ -12,13 +12,22 @@ from perfscope.losses.cause import LossCause
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings, edits_of
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity
+from perfscope.schema.enums import Activity, LossPattern
 
 GROWTH = "growing_steps"
 TRANSIENT = "transient_imbalance"
 
 AT_START = (Activity.IMPORTING, Activity.COMPILING)
 """What programs do when they begin, whatever the functions in which they do it work on later."""
+
+
+def is_once(entry: Entry) -> bool:
+    """Whether a loss comes once a run, however long that is, as far as can be told.
+
+    What programs do when they begin does, unless the steps tell that it comes again in them.
+    """
+    at_start = entry.pattern is None and entry.cause.activity in AT_START
+    return at_start or entry.pattern is LossPattern.ONCE
 
 
 def claims(run: Facts, findings: Sequence[Finding]) -> dict[LossCause, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from perfscope.findings.losses import lock_words, read_again, turns, words
 from perfscope.findings.losses.around_calls import with_loop
 from perfscope.findings.losses.callees import Callee, FilesUse, callee_of, is_needed, without_calls
 from perfscope.findings.losses.changes import AFTER_TURNS, OF_FILES
-from perfscope.findings.losses.claims import AT_START, GROWTH, TRANSIENT
+from perfscope.findings.losses.claims import GROWTH, TRANSIENT, is_once
 from perfscope.findings.losses.groups import (
     BOUNDED,
     NEEDED,
@@ -69,7 +69,7 @@ def unclaimed(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """
     savings = run.savings
     after = [edit for one in findings if _is_sure(one) for edit in one.changes]
-    lasting = [one for one in run.losses.entries if not _is_once(one)]
+    lasting = [one for one in run.losses.entries if not is_once(one)]
     lasting = [one for one in lasting if not is_needed(run.results, one)]
     found = [one for one in groups(lasting, savings, after) if one.id not in JUDGED]
     length_s = run.results.focus.length_ns * 1e-9
@@ -123,12 +123,6 @@ def _is_cause_told(group: Group, findings: Sequence[Finding]) -> bool:
 def _is_sure(finding: Finding) -> bool:
     """Whether a finding's change can be made as it is replayed: a bound explains no loss away."""
     return finding.status.is_fault and finding.gain is not None and not finding.gain.is_bound
-
-
-def _is_once(entry: Entry) -> bool:
-    """Whether a loss comes once a run, however long that is, as far as can be told."""
-    at_start = entry.pattern is None and entry.cause.activity in AT_START
-    return at_start or entry.pattern is LossPattern.ONCE
 
 
 def _is_chance(run: Facts, group: Group, savings: Savings) -> bool:

@@ -1,20 +1,13 @@
 """What a verdict says of other work on the host, and what need not be said again."""
 
-from perfscope.report.sections.quality import OTHER_WORK, trust_and_doubts
+from perfscope.report.sections.quality import trust_and_doubts
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Verdict
 
 
-def is_host_told(result: Analysis) -> bool:
-    """Whether the verdict tells how much other processes used of the CPUs, as their check does."""
-    told = next((one.title for one in result.quality if one.id == OTHER_WORK), "")
-    used = told.rpartition(" used ")[2]
-    return bool(used) and f"used {used}" in result.verdict.sentence
-
-
 def checked(result: Analysis) -> str:
     """How many checks of the recording passed, and what raises a doubt that was not told yet."""
-    return trust_and_doubts(result.quality, is_host_told=is_host_told(result))
+    return trust_and_doubts(result.quality, is_host_told=bool(result.verdict.host))
 
 
 def is_host_first(verdict: Verdict) -> bool:

@@ -74,10 +74,10 @@ def wholes(result: Analysis) -> Wholes:
 def saving_text(row: Outcome, of: Wholes) -> str:
     """What the first action of a finding saves, with its wholes and interval; "" if not known.
 
-    What is saved on an idle host is a part of what the run takes there, wherever it is told.
+    What is saved on an idle host is no part of what the run took on the busy one.
     """
     first = first_of(row)
-    return fix_text(row, of) if of.others_s and is_of_idle_host(first) else _saving(first, of)
+    return fix_text(row, of) if is_of_idle_host(first) else _saving(first, of)
 
 
 def is_of_idle_host(found: Outcome | FirstAction) -> bool:

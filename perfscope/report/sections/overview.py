@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words, status_word
 from perfscope.report.sections import breakdown, efficiency
-from perfscope.report.sections.busy_host import is_host_first, is_host_told, own_sentence
+from perfscope.report.sections.busy_host import is_host_first, own_sentence
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
@@ -84,7 +84,7 @@ def _context(result: Analysis) -> Context:
         "trust": trust(result.quality),
         "doubts": [
             {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
-            for one in doubted(result.quality, is_host_told=is_host_told(result))
+            for one in doubted(result.quality, is_host_told=bool(verdict.host))
         ],
     }
 

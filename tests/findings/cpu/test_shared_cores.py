@@ -1,5 +1,7 @@
 """What ranks that take turns on a CPU lose by it, in closed form."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,11 @@ from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.account import loss_account
+from perfscope.metrics.results import Options
 from perfscope.savings import Wholes
 from perfscope.schema.enums import Basis, Status
 from perfscope.trace.model import Trace
-from perfscope.units import format_seconds
+from perfscope.units import format_seconds, format_share
 from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -82,7 +85,7 @@ def test_what_others_take_is_told() -> None:
     assert found["threads_over_cores"].gain_s is None
 
 
-def on_a_busy_host() -> Analyzed:
+def on_a_busy_host(options: Options | None = None) -> Analyzed:
     """Each rank has a CPU of its own, and half of it."""
     trace = built(("0", "1"), delay=0.5)
     for rank in trace.ranks:
@@ -91,7 +94,7 @@ def on_a_busy_host() -> Analyzed:
         rows["used_ns"] = rank.main_samples["cpu_ns"]
         rows["busy_ns"] = rows["used_ns"] + rank.main_samples["queue_delay_ns"]
         rank.cpu_samples = rows
-    return analyze_trace(trace)
+    return analyze_trace(trace, options)
 
 
 def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
@@ -116,6 +119,20 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     assert "Efficiency is low" not in of_job
     assert "used outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
+
+
+def test_of_a_window_that_was_chosen_nobody_knows_what_the_run_is_without_others() -> None:
+    found = on_a_busy_host(Options(focus="step:2-9"))
+    facts = Facts(found.results, found.replay)
+    told = verdict(facts, tuple(found.findings.values()), ())
+    assert (told.host, told.others_s) == ("", None)
+    assert "other load may hide more" in told.sentence
+    gain = replace(saved(found.results, 2.0, basis=Basis.REPLAY), under_load_s=3.0)
+    own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
+    sentence = verdict(facts, (*found.findings.values(), own), ()).sentence
+    run = format_seconds(found.results.run_s)
+    assert " on an idle host, and with the load of " in sentence
+    assert f"this {run} run 3.00 s of it, or {format_share(3.0 / found.results.run_s)}" in sentence
 
 
 def test_what_others_cost_comes_first_also_where_a_fix_saves_more() -> None:

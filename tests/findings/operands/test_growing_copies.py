@@ -108,7 +108,7 @@ from perfscope_agent import operands, pace
 pace._SHARE = pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 
 def is_rare(name, end=time.monotonic() + 60):
-    found = list(operands.looker._carried._seen.values()) if operands.looker else []
+    found = list(operands.looker._carried.seen.found.values()) if operands.looker else []
     return sum(one.looks for one in found if one.name == name) < 12 and time.monotonic() < end
 
 class Data:  # keeps what it holds in a dictionary, as tables of libraries do

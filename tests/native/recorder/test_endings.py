@@ -184,6 +184,51 @@ def test_killed_while_files_on_its_node_are_made_a_process_leaves_nothing_there(
     assert list(local.iterdir()) == []
 
 
+REFUSING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/syscall.h>
+
+int rename(const char *from, const char *to)
+{
+    errno = EROFS;
+    return -1;
+}
+
+long syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    long (*forward)(long, long, long, long, long, long, long) = dlsym(RTLD_NEXT, "syscall");
+    return number == SYS_renameat2 ? rename("", "") : forward(number, a, b, c, d, e, f);
+}
+"""
+
+
+def test_where_files_cannot_be_renamed_the_records_and_the_job_go_on(
+    library: Path, tmp_path: Path
+) -> None:
+    program = (
+        "import ctypes, os; recorder = ctypes.CDLL(os.environ['PERFSCOPE_RECORDER']);"
+        "assert recorder.ps_open() == 0; recorder.ps_phase_begin.restype = ctypes.c_uint64;"
+        "place = recorder.ps_phase_begin(12, recorder.ps_name(b'own', 3), 0, 0);"
+        "recorder.ps_phase_end(ctypes.c_uint64(place)); print('done', flush=True); os._exit(5)"
+    )
+    variables = {"LD_PRELOAD": f"{running.interposing(REFUSING, tmp_path)}:{library}"}
+    command = [sys.executable, "-c", program]
+    job = running.run(command, library, tmp_path / "run", variables=variables)
+    assert (job.exit_code, job.stdout, job.stderr) == (5, "done\n", "")
+    assert job.recordings == []
+    [unnamed] = job.directory.glob("*/*.rec.new")
+    unnamed.rename(unnamed.with_suffix(""))  # what its name tells, done where that can be
+    [recording] = job.recordings
+    assert (recording.flags & EXITED, recording.header["exit_code"]) == (EXITED, 5)
+    assert [(recording.names[one.comm], one.t1 > 0) for one in recording.of_kind(PHASE)] == [
+        ("own", True)
+    ]
+    notes = [note for texts in recording.texts.values() for note in texts]
+    assert any(".rec.new and cannot be renamed: Read-only file system." in one for one in notes)
+
+
 def test_ordinary_processes_leave_nothing(library: Path, tmp_path: Path) -> None:
     program = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
     done = run_python(program, library, tmp_path / "run")
