@@ -58,9 +58,7 @@ def job(
     builder = TraceBuilder(2, end_s=13.0)
     for number in (0, 1):
         rank = builder.rank(number).init(0.5).finalize(12.0)
-        for step in range(STEPS):
-            begin = 1.0 + step * STEP_S
-            rank.step(step, begin, begin + STEP_S)
+        for _step, begin in rank.steps(STEPS, STEP_S):
             if is_waiting:
                 rank.phase(PhaseKind.USER, begin + 0.05, begin + returns_s, name="hvd.allreduce")
                 waits = ("horovod.torch.wait" if is_seen else "compile", "<built-in>", 0)

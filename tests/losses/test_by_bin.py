@@ -40,9 +40,7 @@ def waits_for_cpus(late: bool) -> Json:
     builder = TraceBuilder(2, end_s=12.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(11.0)
-        for step in range(20):
-            begin = 1.0 + 0.5 * step
-            rank.step(step, begin, begin + 0.5)
+        for step, begin in rank.steps(20, 0.5):
             rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
         for tick in range(120):
             at = tick / 10

@@ -120,9 +120,7 @@ def held_up_in_its_work(*, kernel: float = 0.0, ran: float = 1.0) -> LossAccount
     builder, steps, other = TraceBuilder(2, end_s=22.0), 40, 77
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(21.0)
-        for step in range(steps):
-            begin = 1.0 + 0.5 * step
-            rank.step(step, begin, begin + 0.5)
+        for step, begin in rank.steps(steps, 0.5):
             rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
         for tick in range(220):
             at = tick / 10
@@ -203,9 +201,7 @@ def with_operands(*, subnormal: float, contents: int, queued: float = 0.0) -> Lo
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(21.0)
         rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "sites": [site]}})
-        for step in range(40):
-            begin = 1.0 + 0.5 * step
-            rank.step(step, begin, begin + 0.5)
+        for step, begin in rank.steps(40, 0.5):
             rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
             for tick in range(40):
                 frames = (STEP, UPDATE) if tick >= 20 else (STEP,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,6 +170,15 @@ class RankBuilder:
         self._add("steps", row)
         return self
 
+    def steps(
+        self, count: int, each_s: float, *, from_s: float = 1.0
+    ) -> Iterator[tuple[int, float]]:
+        """Adds steps of equal length, one after the other; yields each with its start."""
+        for step in range(count):
+            begin = from_s + each_s * step
+            self.step(step, begin, begin + each_s)
+            yield step, begin
+
     def stack(
         self, at_s: float, frames: Sequence[FrameLike], *, tid: int | None = None
     ) -> RankBuilder:
@@ -313,6 +322,16 @@ class TraceBuilder:
     def rank(self, number: int) -> RankBuilder:
         """The builder of one rank."""
         return self.ranks[number]
+
+    def steps(self, count: int, each_s: float) -> Iterator[tuple[RankBuilder, int, float]]:
+        """Steps of equal length on all ranks, from MPI_Init, at 1 s, to MPI_Finalize.
+
+        Yields the rank, the number and the start of each, one rank after the other.
+        """
+        for rank in self.ranks:
+            rank.init(1.0).finalize(1.0 + each_s * count)
+            for step, begin in rank.steps(count, each_s):
+                yield rank, step, begin
 
     def set(self, **changes: Any) -> TraceBuilder:
         """Sets fields of `Trace` directly (command, exit_code, launcher, world_size, ...)."""

@@ -7,6 +7,7 @@
 
 #include "mpi/array_arguments.h"
 #include "mpi/requests.h"
+#include "mpi/timed_forms.h"
 #include "mpi/volume.h"
 
 /* The frame of a call: `VOLUME` looks at the arrays as the program gave them, `NARROW` then replaces them. */
@@ -46,16 +47,17 @@
         ps_call_end(&call);                                                                                       \
     return result;
 
-#define PS_BOTH_FORMS(NAME, PARAMETERS, ARGUMENTS)                                                                \
-    PS_EXPORT int MPI_##NAME(PARAMETERS)                                                                          \
+/* A blocking collective, and the nonblocking one, which has a request as its last parameter. */
+#define PS_ARRAY_COLLECTIVE(NAME, I_NAME, TYPE, I_TYPE, PARAMETERS, ARGUMENTS, VOLUME, NARROW)                    \
+    static int do_##NAME(ps_function *real, PS_UNPACK PARAMETERS)                                                 \
     {                                                                                                             \
-        static ps_function function = PS_FUNCTION(MPI_##NAME);                                                    \
-        return do_##NAME(&function, ARGUMENTS);                                                                   \
+        PS_ARRAY_BODY(NAME, TYPE, comm, VOLUME, NARROW, PS_UNPACK ARGUMENTS)                                      \
     }                                                                                                             \
-    PS_EXPORT int MPI_##NAME##_c(PARAMETERS)                                                                      \
+    PS_BOTH(NAME, PARAMETERS, do_##NAME(real, PS_UNPACK ARGUMENTS))                                               \
+    static int do_##I_NAME(ps_function *real, PS_UNPACK PARAMETERS, PS_W request)                                 \
     {                                                                                                             \
-        static ps_function function = PS_LARGE_FUNCTION(MPI_##NAME);                                              \
-        return do_##NAME(&function, ARGUMENTS);                                                                   \
-    }
+        PS_I_ARRAY_BODY(I_NAME, I_TYPE, comm, VOLUME, NARROW, PS_UNPACK ARGUMENTS, request)                       \
+    }                                                                                                             \
+    PS_BOTH(I_NAME, (PS_UNPACK PARAMETERS, PS_W request), do_##I_NAME(real, PS_UNPACK ARGUMENTS, request))
 
 #endif

@@ -1,6 +1,7 @@
 /* Point-to-point messages. Calls made from Fortran reach these functions only where the MPI library's Fortran binding
  * goes through its C functions; the Fortran symbols themselves are not wrapped. */
 #include "mpi/requests.h"
+#include "mpi/timed_forms.h"
 
 static ps_call send_call(uint16_t op, const ps_function *real, ps_word count, ps_word type, ps_word dest, ps_word tag,
                          ps_word comm)
@@ -90,28 +91,12 @@ static int do_irecv(ps_function *real, uint16_t op, ps_word buffer, ps_word coun
 }
 
 #define SEND(NAME)                                                                                                \
-    PS_EXPORT int MPI_##NAME(PS_W buffer, PS_W count, PS_W type, PS_W dest, PS_W tag, PS_W comm)                  \
-    {                                                                                                             \
-        static ps_function real = PS_FUNCTION(MPI_##NAME);                                                        \
-        return do_send(&real, PS_OP_MPI_##NAME, buffer, count, type, dest, tag, comm);                            \
-    }                                                                                                             \
-    PS_EXPORT int MPI_##NAME##_c(PS_W buffer, PS_W count, PS_W type, PS_W dest, PS_W tag, PS_W comm)              \
-    {                                                                                                             \
-        static ps_function real = PS_LARGE_FUNCTION(MPI_##NAME);                                                  \
-        return do_send(&real, PS_OP_MPI_##NAME, buffer, count, type, dest, tag, comm);                            \
-    }
+    PS_BOTH(NAME, (PS_W buffer, PS_W count, PS_W type, PS_W dest, PS_W tag, PS_W comm),                           \
+            do_send(real, PS_OP_MPI_##NAME, buffer, count, type, dest, tag, comm))
 
 #define SEVEN(NAME, FAMILY)                                                                                       \
-    PS_EXPORT int MPI_##NAME(PS_W buffer, PS_W count, PS_W type, PS_W peer, PS_W tag, PS_W comm, PS_W last)       \
-    {                                                                                                             \
-        static ps_function real = PS_FUNCTION(MPI_##NAME);                                                        \
-        return FAMILY(&real, PS_OP_MPI_##NAME, buffer, count, type, peer, tag, comm, last);                       \
-    }                                                                                                             \
-    PS_EXPORT int MPI_##NAME##_c(PS_W buffer, PS_W count, PS_W type, PS_W peer, PS_W tag, PS_W comm, PS_W last)   \
-    {                                                                                                             \
-        static ps_function real = PS_LARGE_FUNCTION(MPI_##NAME);                                                  \
-        return FAMILY(&real, PS_OP_MPI_##NAME, buffer, count, type, peer, tag, comm, last);                       \
-    }
+    PS_BOTH(NAME, (PS_W buffer, PS_W count, PS_W type, PS_W peer, PS_W tag, PS_W comm, PS_W last),                \
+            FAMILY(real, PS_OP_MPI_##NAME, buffer, count, type, peer, tag, comm, last))
 
 SEND(Send)
 SEND(Bsend)

@@ -3,6 +3,7 @@
  *
  * MPI_Startall is one call; each message that it starts is a record without length at the call's begin. */
 #include "mpi/requests.h"
+#include "mpi/timed_forms.h"
 
 static int do_init(ps_function *real, uint16_t op, uint16_t started_as, ps_word buffer, ps_word count, ps_word type,
                    ps_word peer, ps_word tag, ps_word comm, ps_word request)
@@ -29,17 +30,8 @@ static int do_init(ps_function *real, uint16_t op, uint16_t started_as, ps_word 
 }
 
 #define INIT(NAME, STARTED_AS)                                                                                    \
-    PS_EXPORT int MPI_##NAME(PS_W buffer, PS_W count, PS_W type, PS_W peer, PS_W tag, PS_W comm, PS_W request)    \
-    {                                                                                                             \
-        static ps_function real = PS_FUNCTION(MPI_##NAME);                                                        \
-        return do_init(&real, PS_OP_MPI_##NAME, STARTED_AS, buffer, count, type, peer, tag, comm, request);       \
-    }                                                                                                             \
-    PS_EXPORT int MPI_##NAME##_c(PS_W buffer, PS_W count, PS_W type, PS_W peer, PS_W tag, PS_W comm,              \
-                                 PS_W request)                                                                    \
-    {                                                                                                             \
-        static ps_function real = PS_LARGE_FUNCTION(MPI_##NAME);                                                  \
-        return do_init(&real, PS_OP_MPI_##NAME, STARTED_AS, buffer, count, type, peer, tag, comm, request);       \
-    }
+    PS_BOTH(NAME, (PS_W buffer, PS_W count, PS_W type, PS_W peer, PS_W tag, PS_W comm, PS_W request),             \
+            do_init(real, PS_OP_MPI_##NAME, STARTED_AS, buffer, count, type, peer, tag, comm, request))
 
 INIT(Send_init, PS_OP_MPI_Start_send)
 INIT(Bsend_init, PS_OP_MPI_Start_send)

@@ -1,5 +1,6 @@
 /* Probes, and receives of the messages that a probe matched. */
 #include "mpi/requests.h"
+#include "mpi/timed_forms.h"
 
 static ps_call probe_call(uint16_t op, ps_word source, ps_word tag, ps_word comm)
 {
@@ -136,35 +137,11 @@ static int do_mrecv(ps_function *real, ps_word buffer, ps_word count, ps_word ty
     return result;
 }
 
-static int do_imrecv(ps_function *real, ps_word buffer, ps_word count, ps_word type, ps_word message, ps_word request)
-{
-    if (!ps_ready(real))
-        return ps_missing_function();
-    if (!ps_fits(real, count))
-        return ps_count_too_large();
-    if (!ps_is_recorded())
-        return PS_CALL(real, ps_call_5, buffer, count, type, message, request);
-    ps_call call = PS_NEW_CALL(PS_OP_MPI_Imrecv, recall_message(message));
-    call.peer = PS_PEER_UNKNOWN;
-    ps_call_begin(&call);
-    int result = PS_CALL(real, ps_call_5, buffer, count, type, message, request);
-    if (result == 0)
-        ps_request_created(&call, request, &(ps_pending){.is_receive = true});
-    ps_call_end(&call);
-    return result;
-}
+PS_BOTH(Mrecv, (PS_W buffer, PS_W count, PS_W type, PS_W message, PS_W status),
+        do_mrecv(real, buffer, count, type, message, status))
 
-#define MATCHED(NAME, FAMILY)                                                                                     \
-    PS_EXPORT int MPI_##NAME(PS_W buffer, PS_W count, PS_W type, PS_W message, PS_W last)                         \
-    {                                                                                                             \
-        static ps_function real = PS_FUNCTION(MPI_##NAME);                                                        \
-        return FAMILY(&real, buffer, count, type, message, last);                                                 \
-    }                                                                                                             \
-    PS_EXPORT int MPI_##NAME##_c(PS_W buffer, PS_W count, PS_W type, PS_W message, PS_W last)                     \
-    {                                                                                                             \
-        static ps_function real = PS_LARGE_FUNCTION(MPI_##NAME);                                                  \
-        return FAMILY(&real, buffer, count, type, message, last);                                                 \
-    }
-
-MATCHED(Mrecv, do_mrecv)
-MATCHED(Imrecv, do_imrecv)
+PS_TIMED(Imrecv, ps_call_5, (PS_W buffer, PS_W count, PS_W type, PS_W message, PS_W request),
+         (buffer, count, type, message, request),
+         ((ps_call)PS_NEW_CALL(PS_OP_MPI_Imrecv, recall_message(message))), ps_fits(real, count),
+         call.peer = PS_PEER_UNKNOWN,
+         (result == 0 ? ps_request_created(&call, request, &(ps_pending){.is_receive = true}) : (void)0))

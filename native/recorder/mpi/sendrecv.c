@@ -1,6 +1,7 @@
 /* Combined sends and receives: peer and tag are those of the send. Where the message received came from stands in the
  * fields that other messages leave empty: seq is its source, request its tag plus one. */
 #include "mpi/requests.h"
+#include "mpi/timed_forms.h"
 
 typedef struct {
     ps_word buffer, count, type, peer, tag;
@@ -89,44 +90,18 @@ static int do_replace(ps_function *real, const message *out, ps_word source, ps_
 
 #define TWO_MESSAGES                                                                                              \
     PS_W out_buffer, PS_W out_count, PS_W out_type, PS_W dest, PS_W out_tag, PS_W in_buffer, PS_W in_count,       \
-        PS_W in_type, PS_W source, PS_W in_tag, PS_W comm, PS_W status
+        PS_W in_type, PS_W source, PS_W in_tag, PS_W comm
 
-static int pack_sendrecv(ps_function *real, TWO_MESSAGES)
-{
-    message out = {out_buffer, out_count, out_type, dest, out_tag};
-    message in = {in_buffer, in_count, in_type, source, in_tag};
-    return do_sendrecv(real, &out, &in, comm, status);
-}
+#define OUT (&(message){out_buffer, out_count, out_type, dest, out_tag})
+#define IN (&(message){in_buffer, in_count, in_type, source, in_tag})
 
-PS_EXPORT int MPI_Sendrecv(TWO_MESSAGES)
-{
-    static ps_function real = PS_FUNCTION(MPI_Sendrecv);
-    return pack_sendrecv(&real, out_buffer, out_count, out_type, dest, out_tag, in_buffer, in_count, in_type, source,
-                         in_tag, comm, status);
-}
+PS_BOTH(Sendrecv, (TWO_MESSAGES, PS_W status), do_sendrecv(real, OUT, IN, comm, status))
 
-PS_EXPORT int MPI_Sendrecv_c(TWO_MESSAGES)
-{
-    static ps_function real = PS_LARGE_FUNCTION(MPI_Sendrecv);
-    return pack_sendrecv(&real, out_buffer, out_count, out_type, dest, out_tag, in_buffer, in_count, in_type, source,
-                         in_tag, comm, status);
-}
+#define REPLACE                                                                                                   \
+    PS_W buffer, PS_W count, PS_W type, PS_W dest, PS_W out_tag, PS_W source, PS_W in_tag, PS_W comm
+#define REPLACED (&(message){buffer, count, type, dest, out_tag})
 
-PS_EXPORT int MPI_Sendrecv_replace(PS_W buffer, PS_W count, PS_W type, PS_W dest, PS_W out_tag, PS_W source,
-                                   PS_W in_tag, PS_W comm, PS_W status)
-{
-    static ps_function real = PS_FUNCTION(MPI_Sendrecv_replace);
-    message out = {buffer, count, type, dest, out_tag};
-    return do_replace(&real, &out, source, in_tag, comm, status);
-}
-
-PS_EXPORT int MPI_Sendrecv_replace_c(PS_W buffer, PS_W count, PS_W type, PS_W dest, PS_W out_tag, PS_W source,
-                                     PS_W in_tag, PS_W comm, PS_W status)
-{
-    static ps_function real = PS_LARGE_FUNCTION(MPI_Sendrecv_replace);
-    message out = {buffer, count, type, dest, out_tag};
-    return do_replace(&real, &out, source, in_tag, comm, status);
-}
+PS_BOTH(Sendrecv_replace, (REPLACE, PS_W status), do_replace(real, REPLACED, source, in_tag, comm, status))
 
 /* A nonblocking one tells nothing of its source: the request and its completion have their own use of the fields. */
 static int do_isendrecv(ps_function *real, const message *out, const message *in, ps_word comm, ps_word request)
@@ -151,57 +126,9 @@ static int do_isendrecv(ps_function *real, const message *out, const message *in
     return result;
 }
 
-static int pack_isendrecv(ps_function *real, TWO_MESSAGES)
-{
-    message out = {out_buffer, out_count, out_type, dest, out_tag};
-    message in = {in_buffer, in_count, in_type, source, in_tag};
-    return do_isendrecv(real, &out, &in, comm, status);
-}
+PS_BOTH(Isendrecv, (TWO_MESSAGES, PS_W request), do_isendrecv(real, OUT, IN, comm, request))
 
-/* The last parameter is the request here. */
-PS_EXPORT int MPI_Isendrecv(TWO_MESSAGES)
-{
-    static ps_function real = PS_FUNCTION(MPI_Isendrecv);
-    return pack_isendrecv(&real, out_buffer, out_count, out_type, dest, out_tag, in_buffer, in_count, in_type,
-                          source, in_tag, comm, status);
-}
-
-PS_EXPORT int MPI_Isendrecv_c(TWO_MESSAGES)
-{
-    static ps_function real = PS_LARGE_FUNCTION(MPI_Isendrecv);
-    return pack_isendrecv(&real, out_buffer, out_count, out_type, dest, out_tag, in_buffer, in_count, in_type,
-                          source, in_tag, comm, status);
-}
-
-#define REPLACE                                                                                                   \
-    PS_W buffer, PS_W count, PS_W type, PS_W dest, PS_W out_tag, PS_W source, PS_W in_tag, PS_W comm, PS_W request
-
-static int do_ireplace(ps_function *real, REPLACE)
-{
-    message out = {buffer, count, type, dest, out_tag};
-    if (!ps_ready(real))
-        return ps_missing_function();
-    if (!ps_fits(real, count))
-        return ps_count_too_large();
-    if (!ps_is_recorded())
-        return PS_CALL(real, ps_call_9, buffer, count, type, dest, out_tag, source, in_tag, comm, request);
-    ps_call call = outgoing_call(PS_OP_MPI_Isendrecv_replace, real, &out, comm);
-    ps_call_begin(&call);
-    int result = PS_CALL(real, ps_call_9, buffer, count, type, dest, out_tag, source, in_tag, comm, request);
-    if (result == 0)
-        ps_request_created(&call, request, &(ps_pending){.is_exchange = true});
-    ps_call_end(&call);
-    return result;
-}
-
-PS_EXPORT int MPI_Isendrecv_replace(REPLACE)
-{
-    static ps_function real = PS_FUNCTION(MPI_Isendrecv_replace);
-    return do_ireplace(&real, buffer, count, type, dest, out_tag, source, in_tag, comm, request);
-}
-
-PS_EXPORT int MPI_Isendrecv_replace_c(REPLACE)
-{
-    static ps_function real = PS_LARGE_FUNCTION(MPI_Isendrecv_replace);
-    return do_ireplace(&real, buffer, count, type, dest, out_tag, source, in_tag, comm, request);
-}
+PS_TIMED(Isendrecv_replace, ps_call_9, (REPLACE, PS_W request),
+         (buffer, count, type, dest, out_tag, source, in_tag, comm, request),
+         outgoing_call(PS_OP_MPI_Isendrecv_replace, real, REPLACED, comm), ps_fits(real, count), (void)0,
+         (result == 0 ? ps_request_created(&call, request, &(ps_pending){.is_exchange = true}) : (void)0))

@@ -7,6 +7,21 @@
 
 #define PS_UNPACK(...) __VA_ARGS__
 
+/* The int function and the large-count one, which do the same with `real`. */
+#define PS_BOTH(NAME, PARAMETERS, ...)                                                                            \
+    PS_EXPORT int MPI_##NAME PARAMETERS                                                                           \
+    {                                                                                                             \
+        static ps_function function = PS_FUNCTION(MPI_##NAME);                                                    \
+        ps_function *const real = &function;                                                                      \
+        return __VA_ARGS__;                                                                                       \
+    }                                                                                                             \
+    PS_EXPORT int MPI_##NAME##_c PARAMETERS                                                                       \
+    {                                                                                                             \
+        static ps_function function = PS_LARGE_FUNCTION(MPI_##NAME);                                              \
+        ps_function *const real = &function;                                                                      \
+        return __VA_ARGS__;                                                                                       \
+    }
+
 #define PS_TIMED_BODY(TYPE, ARGUMENTS, START, FITS, VOLUME, AFTER)                                                \
     if (!ps_ready(real))                                                                                          \
         return ps_missing_function();                                                                             \

@@ -38,9 +38,8 @@ def judged(
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.5 * STEPS)
-        for step in range(STEPS):
-            begin, work = 1.0 + 0.5 * step, 0.4 if number else 0.2
-            rank.step(step, begin, begin + 0.5)
+        for step, begin in rank.steps(STEPS, 0.5):
+            work = 0.4 if number else 0.2
             rank.op("MPI_Allreduce", begin + work, begin + 0.5, comm=0, seq=step)
         for tick in range(5 * STEPS + 20):
             at = tick / 10

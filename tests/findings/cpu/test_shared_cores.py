@@ -39,9 +39,7 @@ def built(
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.5 * STEPS)
         rank.set(cpus_allowed=mask[number], cpu_count_allowed=1)
-        for step in range(STEPS):
-            begin = 1.0 + 0.5 * step
-            rank.step(step, begin, begin + 0.5)
+        for step, begin in rank.steps(STEPS, 0.5):
             rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
         for tick in range(5 * STEPS + 20):
             at = tick / 10

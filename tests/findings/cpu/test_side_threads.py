@@ -26,9 +26,7 @@ def judged(
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
         rank.set(cpus_allowed=str(number), cpu_count_allowed=1)
         is_crowded = number in on
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            rank.step(step, begin, begin + 0.1)
+        for step, begin in rank.steps(STEPS, 0.1):
             ends = begin + (0.09 if is_crowded else 0.05)
             rank.op("MPI_Allreduce", ends, begin + 0.1, comm=0, seq=step)
             rank.stack(begin + 0.02, [("update", "/job/search.py", 54)])

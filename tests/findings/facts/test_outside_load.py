@@ -150,9 +150,7 @@ def test_one_rank_alone() -> None:
     """Of a job of one rank, half of whose time others have its CPU, a loop costs the half."""
     builder = TraceBuilder(1, end_s=14.0)
     rank = builder.rank(0).set(cpu_count_allowed=1, cpus_allowed="0")
-    for step in range(STEPS):
-        begin = 1.0 + 0.2 * step
-        rank.step(step, begin, begin + 0.2)
+    for _step, begin in rank.steps(STEPS, 0.2):
         for place in range(10):
             rank.stack(begin + 0.01 * place, (LOOPS,))
             rank.stack(begin + 0.1 + 0.01 * place, (SOLVER, SOLVES))

@@ -23,15 +23,14 @@ def test_what_is_unpacked_anew_saves_its_share_of_the_waiting(*, by_thread: bool
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * 80)
         maker = rank.main_tid + by_thread
-        for step in range(80):
-            begin, input_s = 1.0 + 0.1 * step, 0.06 if number else 0.001
+        for step, begin in rank.steps(80, 0.1):
+            input_s = 0.06 if number else 0.001
             rank.phase(PhaseKind.INPUT, begin, begin + input_s, step=step)
             rank.phase(PhaseKind.FORWARD, begin + input_s, begin + input_s + 0.035, step=step)
             for tick in range(6 * number):
                 at_s = begin + 0.01 * tick + 0.005
                 rank.stack(at_s, unpacking if tick < 4 else taking, tid=maker)
             rank.op("MPI_Allreduce", begin + input_s + 0.035, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
         if by_thread:
             rank.queue(1.5, 1.6, depth=4, is_get=False, tid=maker)
             rank.queue(1.5, 1.7, depth=4, is_get=True)
@@ -53,14 +52,13 @@ def test_files_that_are_read_over_and_over_for_batches_are_to_be_read_once() -> 
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * 80)
         rank.set(metadata={"read_files": {**told, "read_bytes": 80 * size}})
-        for step in range(80):
-            begin, input_s = 1.0 + 0.1 * step, 0.06 if number else 0.001
+        for step, begin in rank.steps(80, 0.1):
+            input_s = 0.06 if number else 0.001
             rank.phase(PhaseKind.INPUT, begin, begin + input_s, step=step)
             rank.phase(PhaseKind.FORWARD, begin + input_s, begin + input_s + 0.035, step=step)
             for tick in range(6 * number):
                 rank.stack(begin + 0.01 * tick + 0.005, reading if tick < 5 else taking)
             rank.op("MPI_Allreduce", begin + input_s + 0.035, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
     finding = analyze_trace(builder.build()).findings["data_stall"]
     assert finding.actions[0].startswith("Read the file once and keep what is needed of it")
     assert "rank 1 reads 3.12 GiB" in finding.actions[0]

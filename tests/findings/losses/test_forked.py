@@ -23,14 +23,12 @@ def found(*, forks: int, rss_bytes: int = 1 << 28, queued: float = 0.0) -> dict[
         rank = builder.rank(number).init(1.0)
         rank.set(metadata={"forks": forks, "children_cpu_s": 6.0})
         rank.set(cpus_allowed=str(number), cpu_count_allowed=1)
-        for step in range(STEPS):
-            begin = 1.0 + STEP_S * step
+        for step, begin in rank.steps(STEPS, STEP_S):
             for part in range(15):
                 inside = [MAIN, FEATURIZE, ("os.fork", BUILT_IN, 0)]
                 stack = inside if part < 5 else [MAIN, ("numpy.dot", BUILT_IN, 0)]
                 rank.stack(begin + 0.01 * part + 0.005, stack)
             rank.op("MPI_Allreduce", begin + STEP_S - 0.002, begin + STEP_S, seq=step)
-            rank.step(step, begin, begin + STEP_S)
         for tick in range(round(10 * (STEP_S * STEPS + 2.0))):
             at = tick / 10
             faults = round(FAULTS_PER_S * at)

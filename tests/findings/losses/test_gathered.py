@@ -20,23 +20,19 @@ def judged(
 ) -> dict[str, Finding]:
     """Steps of 100 ms: both ranks sweep, 30 ms go to a collective, and rank 0 works for 30 ms."""
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            rank.step(step, begin, begin + 0.1)
-            for tick in range(4):
-                rank.stack(begin + 0.002 + 0.01 * tick, [MAIN, SWEEP])
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        for tick in range(4):
+            rank.stack(begin + 0.002 + 0.01 * tick, [MAIN, SWEEP])
+        for tick in range(3):
+            rank.stack(begin + 0.042 + 0.01 * tick, [MAIN, moving])
+        sent = 0 if rank.number == 0 else 1 << 23
+        got = 1 << 23 if rank.number == 0 else 0
+        rank.op(operation, begin + 0.04, begin + 0.069, seq=2 * step, sent=sent, received=got)
+        if rank.number == 0:
             for tick in range(3):
-                rank.stack(begin + 0.042 + 0.01 * tick, [MAIN, moving])
-            sent = 0 if number == 0 else 1 << 23
-            got = 1 << 23 if number == 0 else 0
-            rank.op(operation, begin + 0.04, begin + 0.069, seq=2 * step, sent=sent, received=got)
-            if number == 0:
-                for tick in range(3):
-                    rank.stack(begin + 0.0695 + 0.01 * tick, [MAIN, NORM])
-            asked = begin + (0.099 if number == 0 else 0.07)
-            rank.op("MPI_Bcast", asked, begin + 0.0999, seq=2 * step + 1, sent=8, received=8)
+                rank.stack(begin + 0.0695 + 0.01 * tick, [MAIN, NORM])
+        asked = begin + (0.099 if rank.number == 0 else 0.07)
+        rank.op("MPI_Bcast", asked, begin + 0.0999, seq=2 * step + 1, sent=8, received=8)
     return analyze_trace(builder.build()).findings
 
 

@@ -25,15 +25,11 @@ def told(ticks: int, *, steps: int = STEPS) -> Finding:
     They compile in the first steps alone, or in all.
     """
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            for tick in range(9):
-                text = COMPILES if tick < ticks and step < steps else MATCHES
-                rank.stack(begin + 0.01 * tick + 0.005, text if tick < 6 else SOLVES)
-            rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        for tick in range(9):
+            text = COMPILES if tick < ticks and step < steps else MATCHES
+            rank.stack(begin + 0.01 * tick + 0.005, text if tick < 6 else SOLVES)
+        rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
     return analyze_trace(builder.build()).findings["lost_to_text"]
 
 

@@ -24,15 +24,11 @@ Frames = tuple[tuple[str, str, int], ...]
 def loud(unpacks: Frames, reads: Frames) -> list[Finding]:
     """What is told of 40 ms of unpacking and 20 ms of reading in each step of 200 ms."""
     builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.2 * step
-            for tick in range(19):
-                work = unpacks if tick in (3, 4, 9, 10) else reads if tick in (6, 7) else (SOLVES,)
-                rank.stack(begin + 0.01 * tick, (MAIN, *work))
-            rank.op("MPI_Allreduce", begin + 0.19, begin + 0.1999, seq=step)
-            rank.step(step, begin, begin + 0.2)
+    for rank, step, begin in builder.steps(STEPS, 0.2):
+        for tick in range(19):
+            work = unpacks if tick in (3, 4, 9, 10) else reads if tick in (6, 7) else (SOLVES,)
+            rank.stack(begin + 0.01 * tick, (MAIN, *work))
+        rank.op("MPI_Allreduce", begin + 0.19, begin + 0.1999, seq=step)
     told = analyze_trace(builder.build()).findings.values()
     return [one for one in told if one.status.is_fault and "take()" in one.title]
 

@@ -146,8 +146,7 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed(
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
         rank.set(metadata={"loops": loops})
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
+        for step, begin in rank.steps(STEPS, 0.1):
             for flush in range(4):
                 at = begin + 0.02 * flush
                 rank.op("MPI_Get", at, at + 0.0001, peer=1 - number, received=256)
@@ -155,7 +154,6 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed(
                 rank.stack(at + 0.0125, finding).stack(at + 0.0175, calling)
             rank.stack(begin + 0.0801, [WORK])
             rank.op("MPI_Allreduce", begin + 0.098, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
     found = analyze_trace(builder.build()).findings["lost_to_one_sided_communication"]
     assert found.status.is_fault
     assert found.title.endswith("mainly MPI_Win_flush in fetch() (train.py:17)")
@@ -169,13 +167,9 @@ def test_one_sided_calls_are_told_though_the_run_cannot_be_replayed(
 def test_windows_that_are_made_anew_are_to_be_kept() -> None:
     """30 ms of each step of 100 ms to make and free a window, and 10 ms in which it is read."""
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            rank.op("MPI_Win_create", begin, begin + 0.03)
-            rank.op("MPI_Win_flush", begin + 0.04, begin + 0.05)
-            rank.step(step, begin, begin + 0.1)
+    for rank, _step, begin in builder.steps(STEPS, 0.1):
+        rank.op("MPI_Win_create", begin, begin + 0.03)
+        rank.op("MPI_Win_flush", begin + 0.04, begin + 0.05)
     found = analyze_trace(builder.build()).findings["lost_to_one_sided_communication"]
     assert found.title.endswith("mainly MPI_Win_create")
     assert WINDOWS_ACTION in found.actions[0]
@@ -185,14 +179,10 @@ def test_windows_that_are_made_anew_are_to_be_kept() -> None:
 def test_fences_that_wait_for_a_rank_that_works_longer_are_its_imbalance() -> None:
     """Rank 1 works 40 ms longer in each step, in which rank 0 waits; both take 4 ms to meet."""
     builder = TraceBuilder(2, end_s=2.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            worked, met = begin + 0.056 + 0.04 * number, begin + 0.098
-            rank.stack(begin + 0.02, [("main", "/job/train.py", 40), WORK])
-            rank.op("MPI_Win_fence", worked, met).op("MPI_Allreduce", met, begin + 0.1)
-            rank.step(step, begin, begin + 0.1)
+    for rank, _step, begin in builder.steps(STEPS, 0.1):
+        worked, met = begin + 0.056 + 0.04 * rank.number, begin + 0.098
+        rank.stack(begin + 0.02, [("main", "/job/train.py", 40), WORK])
+        rank.op("MPI_Win_fence", worked, met).op("MPI_Allreduce", met, begin + 0.1)
     found = analyze_trace(builder.build()).findings
     assert found["load_imbalance"].gain_s == pytest.approx(0.02 * STEPS, rel=0.05)
     fences = found["lost_to_one_sided_communication"]
@@ -208,12 +198,10 @@ def test_communicators_are_told_that_are_made_in_the_steps() -> None:
         for number in range(2):
             rank = builder.rank(number).init(1.0).finalize(3.5 + 0.1 * STEPS)
             rank.op("MPI_Comm_split", 1.0, 3.0).stack(2.0, making)
-            for step in range(STEPS):
-                begin = 3.0 + 0.1 * step
+            for _step, begin in rank.steps(STEPS, 0.1, from_s=3.0):
                 if in_steps:
                     rank.op("MPI_Comm_split", begin, begin + 0.04).stack(begin + 0.02, making)
                 rank.op("MPI_Allreduce", begin + 0.098, begin + 0.0999)
-                rank.step(step, begin, begin + 0.1)
         return analyze_trace(builder.build()).findings
 
     told = found(in_steps=True)["lost_to_communicators"]
@@ -251,15 +239,11 @@ def in_each_step(doing: str, identity: str) -> Finding:
     """What is told of 20 ms of each step of 100 ms."""
     main = ("main", "/job/train.py", 40)
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            for tick in range(9):
-                below = [("tidy", "/job/train.py", 17), (doing, "<built-in>", 0)]
-                rank.stack(begin + 0.01 * tick, [main, *(below if tick in (3, 4) else [WORK])])
-            rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        for tick in range(9):
+            below = [("tidy", "/job/train.py", 17), (doing, "<built-in>", 0)]
+            rank.stack(begin + 0.01 * tick, [main, *(below if tick in (3, 4) else [WORK])])
+        rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
     return analyze_trace(builder.build()).findings[identity]
 
 
@@ -272,16 +256,12 @@ def test_of_a_library_s_function_the_calls_are_told_and_not_only_its_python_code
     )
     compiled = ("numpy.take", "<built-in>", 0)
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            for tick in range(9):
-                below = [counting, compiled] if tick % 2 else [inside]
-                work = [joining, join, *below] if 1 < tick < 8 else [WORK, compiled]
-                rank.stack(begin + 0.01 * tick, [main, *work])
-            rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        for tick in range(9):
+            below = [counting, compiled] if tick % 2 else [inside]
+            work = [joining, join, *below] if 1 < tick < 8 else [WORK, compiled]
+            rank.stack(begin + 0.01 * tick, [main, *work])
+        rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
     found = analyze_trace(builder.build()).findings["lost_to_interpreter"]
     assert found.gain_basis is Basis.UPPER_BOUND
     assert found.gain_s == pytest.approx(0.06 * STEPS, rel=0.1)
@@ -313,17 +293,13 @@ def test_what_one_compiled_function_of_python_does_is_no_python_code(
     update = ("Counter.update", "/env/lib/python3.11/collections/__init__.py", 680)
     compiled = (leaf, "<built-in>", 0)
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            for tick in range(9):
-                inside = [] if tick - 2 < elsewhere else [compiled]
-                is_counting = 1 < tick < 8
-                below = [*counting, update, *inside] if is_counting else [WORK, DOT]
-                rank.stack(begin + 0.01 * tick, below)
-            rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        for tick in range(9):
+            inside = [] if tick - 2 < elsewhere else [compiled]
+            is_counting = 1 < tick < 8
+            below = [*counting, update, *inside] if is_counting else [WORK, DOT]
+            rank.stack(begin + 0.01 * tick, below)
+        rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
     findings = analyze_trace(builder.build()).findings
     assert ("lost_to_interpreter" in findings) == is_told
 

@@ -25,9 +25,7 @@ def analyzed(*, kernel: float, faults_per_s: int, read_per_s: int = 0) -> Analyz
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.5 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.5 * step
-            rank.step(step, begin, begin + 0.5)
+        for step, begin in rank.steps(STEPS, 0.5):
             rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
         for tick in range(5 * STEPS + 20):
             at = tick / 10

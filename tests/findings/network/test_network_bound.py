@@ -114,12 +114,9 @@ def test_one_small_collective_a_step_cannot_be_fused() -> None:
 def test_half_as_many_small_collectives_save_half_of_them() -> None:
     """Of 40 ms each, whatever they carry: half the bytes would save next to nothing."""
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * 60)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * 60)
-        for step in range(60):
-            begin, size = 1.0 + 0.1 * step, 8 if step % 2 else 1024
-            rank.op("MPI_Allreduce", begin + 0.05, begin + 0.09, seq=step, sent=size, received=size)
-            rank.step(step, begin, begin + 0.1)
+    for rank, step, begin in builder.steps(60, 0.1):
+        size = 8 if step % 2 else 1024
+        rank.op("MPI_Allreduce", begin + 0.05, begin + 0.09, seq=step, sent=size, received=size)
     finding = analyze_trace(builder.build()).findings["network_bound"]
     assert finding.actions[0].startswith("Make half as many calls, or fewer (so few bytes")
     assert finding.first is not None

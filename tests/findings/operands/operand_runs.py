@@ -62,9 +62,7 @@ def analyzed(
         told["called"] = list(called[number : number + 1])
         torch = {"torch": {"loaders": list(loaders)}} if loaders else {}
         rank.set(metadata={"operands": told, "versions": versions, "frameworks": torch})
-        for step in range(STEPS):
-            begin = 1.0 + 0.2 * step
-            rank.step(step, begin, begin + 0.2)
+        for step, begin in rank.steps(STEPS, 0.2):
             is_hot = step < STEPS // 2 if is_one_call else True
             rank.stack(begin + 0.001, (MAIN, HOT, library) if is_hot else (MAIN, OTHER))
             is_other = not is_one_call or not is_hot

@@ -22,16 +22,12 @@ MODULE = ("<module>", "/job/fit.py", 70)
 def judged(differences: int, direct: int, between: list[tuple[str, str, int]]) -> Finding:
     """Steps of 0.1 s whose ten samples show so many calls of the loss of either kind."""
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            rank.step(step, begin, begin + 0.1)
-            for tick in range(10):
-                stack = [MODULE, *FIT]
-                if tick < differences + direct:
-                    stack += [MINIMIZE, *(between if tick < differences else []), LOSS]
-                rank.stack(begin + 0.01 * tick + 0.005, stack)
+    for rank, _step, begin in builder.steps(STEPS, 0.1):
+        for tick in range(10):
+            stack = [MODULE, *FIT]
+            if tick < differences + direct:
+                stack += [MINIMIZE, *(between if tick < differences else []), LOSS]
+            rank.stack(begin + 0.01 * tick + 0.005, stack)
     return analyze_trace(builder.build()).findings["finite_differences"]
 
 

@@ -32,20 +32,16 @@ def judged(
     Forward passes are phases where that is told, as by a framework's own loop.
     """
     builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
-    for number in range(2):
-        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
-            if is_told:
-                rank.phase(PhaseKind.FORWARD, begin, begin + 0.03, step=step)
-            rank.phase(PhaseKind.BACKWARD, begin + 0.03, begin + 0.095, step=step)
-            for tick in range(3):
-                rank.stack(begin + 0.01 * tick + 0.005, [*MAIN, *ahead])
-            for tick in range(6):
-                below = inside if tick < again else [ENGINE]
-                rank.stack(begin + 0.03 + 0.01 * tick + 0.005, [*MAIN, RUN, *below])
-            rank.op("MPI_Allreduce", begin + 0.09, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        if is_told:
+            rank.phase(PhaseKind.FORWARD, begin, begin + 0.03, step=step)
+        rank.phase(PhaseKind.BACKWARD, begin + 0.03, begin + 0.095, step=step)
+        for tick in range(3):
+            rank.stack(begin + 0.01 * tick + 0.005, [*MAIN, *ahead])
+        for tick in range(6):
+            below = inside if tick < again else [ENGINE]
+            rank.stack(begin + 0.03 + 0.01 * tick + 0.005, [*MAIN, RUN, *below])
+        rank.op("MPI_Allreduce", begin + 0.09, begin + 0.0999, seq=step)
     return analyze_trace(builder.build()).findings["recomputed_forward"]
 
 

@@ -40,9 +40,7 @@ def judged(told: Any, *behind: tuple[str, str, int], others: Any = None) -> Find
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.2 * STEPS)
         own = told if others is None or number else others
         rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "searched": own}})
-        for step in range(STEPS):
-            begin = 1.0 + 0.2 * step
-            rank.step(step, begin, begin + 0.2)
+        for _step, begin in rank.steps(STEPS, 0.2):
             rank.stack(begin + 0.0001, (MAIN, HOT, *behind))
             rank.stack(begin + 0.1, (MAIN, OTHER))
     return analyze_trace(builder.build()).findings["searched_lists"]

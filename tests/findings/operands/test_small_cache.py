@@ -28,9 +28,7 @@ def judged(*told: list[dict[str, Any]] | None, extra_s: float = 0.06) -> dict[st
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.16 * STEPS)
         rank.set(metadata={"caches": told[number]})
-        for step in range(STEPS):
-            begin = 1.0 + 0.16 * step
-            rank.step(step, begin, begin + 0.16)
+        for step, begin in rank.steps(STEPS, 0.16):
             own_s = 0.09 + extra_s * number
             for tick in range(15):
                 now = begin + 0.01 * tick + 0.005

@@ -19,11 +19,9 @@ def judged(told: Any) -> Finding:
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
         rank.set(metadata={"frameworks": {"torch": {"unused_gradients": told}}})
-        for step in range(STEPS):
-            begin = 1.0 + 0.1 * step
+        for step, begin in rank.steps(STEPS, 0.1):
             rank.phase(PhaseKind.BACKWARD, begin + 0.03, begin + 0.09, step=step)
             rank.op("MPI_Allreduce", begin + 0.09, begin + 0.0999, seq=step)
-            rank.step(step, begin, begin + 0.1)
     return analyze_trace(builder.build()).findings["unused_gradients"]
 
 

@@ -255,10 +255,8 @@ def test_the_share_of_start_up_is_that_of_the_whole_run() -> None:
     builder = TraceBuilder(2, end_s=300.0)
     for number in (0, 1):
         rank = builder.rank(number).init(20.0, enter_s=19.5)
-        for step in range(STEPS):
-            begin = 20.0 + 0.2 * step
+        for _step, begin in rank.steps(STEPS, 0.2, from_s=20.0):
             rank.op("MPI_Allreduce", begin + 0.19, begin + 0.2, sent=1000, received=1000)
-            rank.step(step, begin, begin + 0.2)
         rank.finalize(260.1, exit_s=260.2)
         rank.end_s = 260.3
     result = read_analysis(analyze_trace(thinned(builder.build(), [5, 5])).document())
