@@ -42,10 +42,13 @@ def run(code: str, *words: object, **options: object) -> subprocess.CompletedPro
     )
 
 
+def succeeds(code: str, *words: object) -> None:
+    done = run(code, *words)
+    assert done.returncode == 0, done.stderr
+
+
 def test_tables_that_moved_hold_what_they_held(tmp_path: Path) -> None:
-    code = (
-        MOVED
-        + """
+    code = """
 tables = [np.full(MB, number) for number in range(9)]
 assert engine.files_used()[0] >= 6 * 8 * MB
 for number, table in enumerate(tables):
@@ -61,25 +64,19 @@ for _ in range(50):
 assert engine.files_used()[0] == held, "what lives for a moment goes to no file"
 assert not np.any(np.zeros(MB)), "a block of a table that is gone is cleared"
 """
-    )
-    done = run(code, tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeeds(MOVED + code, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_blocks_stay_when_fewer_may_be_resident_than_are(tmp_path: Path) -> None:
-    code = (
-        MOVED
-        + """
+    code = """
 tables = [np.full(MB, number) for number in range(3)]
 assert engine.use_files(sys.argv[1], 0, 4 * MB)
 del tables[1]
 tables += [np.full(MB, number) for number in (3, 4)]
 assert [int(table.sum()) // MB for table in tables] == [0, 2, 3, 4]
 """
-    )
-    done = run(code, tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeeds(MOVED + code, tmp_path)
 
 
 def test_where_no_directory_takes_a_file_none_is_used() -> None:
@@ -92,14 +89,11 @@ scratch.memory_left_bytes = lambda: 1 << 30
 scratch.allow()
 assert scratch.refused() is None
 """
-    done = run(code)
-    assert done.returncode == 0, done.stderr
+    succeeds(code)
 
 
 def test_a_process_that_forks_shares_no_table_that_is_made_later(tmp_path: Path) -> None:
-    code = (
-        MOVED
-        + """
+    code = """
 import os
 tables = [np.full(MB, number) for number in range(9)]
 child = os.fork()
@@ -111,15 +105,11 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert all(np.all(table == 50) for table in later)
 assert all(np.all(table == number) for number, table in enumerate(tables))
 """
-    )
-    done = run(code, tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeeds(MOVED + code, tmp_path)
 
 
 def test_a_table_that_no_file_takes_is_an_error_and_the_others_stay(tmp_path: Path) -> None:
-    code = (
-        MOVED
-        + """
+    code = """
 resource.setrlimit(resource.RLIMIT_FSIZE, (4 * MB, 4 * MB))
 tables = [np.full(MB, number) for number in range(3)]
 try:
@@ -133,9 +123,7 @@ assert all(np.all(table == number) for number, table in enumerate(tables))
 tables.pop()
 assert np.all(np.ones(MB) == 1)
 """
-    )
-    done = run(code, tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeeds(MOVED + code, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -219,5 +207,4 @@ assert scratch.calls_that_fit() == rows_that_fit(1 << 30)
 scratch.allow()
 assert scratch.calls_that_fit() == rows_that_fit(4 << 30)
 """
-    done = run(code)
-    assert done.returncode == 0, done.stderr
+    succeeds(code)

@@ -17,11 +17,21 @@ from perfscope.losses.savings import Savings
 from perfscope.losses.turns import Turns
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.replay.program import Program
 from perfscope.replay.segments import SegmentReplay
+from perfscope.replay.steps import Steps
 from perfscope.schema.enums import LossKind, LossPattern, PhaseKind
 from tests.losses.turn_programs import PROGRAMS, STEPS, run
 from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
+
+
+def replayed(replay: SegmentReplay) -> tuple[Program, Steps]:
+    """What of a replay turns are told from."""
+    assert replay.program is not None
+    assert replay.charges is not None
+    assert replay.charges.steps is not None
+    return replay.program, replay.charges.steps
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -82,10 +92,7 @@ def test_turns_of_every_step_are_usual(name: str) -> None:
     """All steps are alike, so that the median step loses as much as they do."""
     trace, _ = run(name, 3)
     replay = SegmentReplay(compute(trace, Options()))
-    assert replay.program is not None
-    assert replay.charges is not None
-    program, steps = replay.program, replay.charges.steps
-    assert steps is not None
+    program, steps = replayed(replay)
     whole = Turns.of(program, program.work, steps).idle_ns.sum()
     usual = Turns.usual(program, program.work, steps)[0].idle_ns.sum()
     assert usual == pytest.approx(whole, rel=0.1)
@@ -107,11 +114,8 @@ def test_what_is_sent_ahead_hides_its_transfer() -> None:
     for rank in (maker, user):
         rank.finalize(begin)
     replay = SegmentReplay(compute(builder.build(), Options()))
-    assert replay.program is not None
-    assert replay.charges is not None
-    steps = replay.charges.steps
-    assert steps is not None
-    turns = Turns.of(replay.program, replay.program.work, steps)
+    program, steps = replayed(replay)
+    turns = Turns.of(program, program.work, steps)
     assert turns.idle_ns.sum() * 1e-9 == pytest.approx(0.05 * count, rel=0.02)
     assert turns.moved_ns.sum() * 1e-9 == pytest.approx(0.02 * count, rel=0.02)
     whole = Savings(replay, steps).without_turns(int(2 * turns.idle_ns.sum()))
@@ -137,11 +141,8 @@ def test_data_that_moves_by_turns_is_no_work_by_turns() -> None:
     for rank in (first, second):
         rank.finalize(begin)
     replay = SegmentReplay(compute(builder.build(), Options()))
-    assert replay.program is not None
-    assert replay.charges is not None
-    steps = replay.charges.steps
-    assert steps is not None
-    turns = Turns.of(replay.program, replay.program.work, steps)
+    program, steps = replayed(replay)
+    turns = Turns.of(program, program.work, steps)
     assert turns.idle_ns.sum() * 1e-9 == pytest.approx(0.02 * count, rel=0.02)
     assert Savings(replay, steps).usual_turns_s() == 0.0
 
@@ -176,10 +177,7 @@ def test_turns_by_chance_are_not_usual() -> None:
         return work_s + late_s * (late == 0), work_s + late_s * (late == 1)
 
     replay = two_barriers(took)
-    assert replay.program is not None
-    assert replay.charges is not None
-    program, steps = replay.program, replay.charges.steps
-    assert steps is not None
+    program, steps = replayed(replay)
     whole = Turns.of(program, program.work, steps).idle_ns.sum() * 1e-9
     assert whole == pytest.approx(40 * late_s, rel=0.1)
     assert Turns.usual(program, program.work, steps)[0].idle_ns.sum() * 1e-9 < 0.01 * whole
@@ -189,10 +187,7 @@ def test_medians_of_unsteady_work_have_an_error() -> None:
     """Work between 50 and 150 ms is 25 ms off its median in the median: four times in each step."""
     drawn = np.random.default_rng(6).uniform(0.05, 0.15, (60, 2, 2))
     replay = two_barriers(lambda step, part: (drawn[step, part, 0], drawn[step, part, 1]))
-    assert replay.program is not None
-    assert replay.charges is not None
-    program, steps = replay.program, replay.charges.steps
-    assert steps is not None
+    program, steps = replayed(replay)
     error_s = Turns.usual(program, program.work, steps)[1] * 1e-9
     assert error_s == pytest.approx(1.2533 * 1.4826 * 0.025 * (4 / 60) ** 0.5, rel=0.2)
     assert Savings(replay, steps).usual_turns_s() < 0.1

@@ -123,45 +123,34 @@ def test_a_rank_a_little_beyond_the_usual_is_not_named_beside_one_that_is_far_be
     )
 
 
-def test_one_late_start_is_said_to_be_one() -> None:
-    builder = TraceBuilder(2, end_s=60.0)
-    at = 1.0
-    for number, work_s in enumerate((6.0, 1.0)):
-        builder.rank(number).stack(at + 0.5, [("load", "data.py", 5)])
-        builder.rank(number).phase(PhaseKind.TRAIN, at, at + work_s)
-        builder.rank(number).op("MPI_Barrier", at + work_s, at + 6.1)
-    at += 6.1
-    for _ in range(30):
-        for number in (0, 1):
-            builder.rank(number).phase(PhaseKind.TRAIN, at, at + 1.0)
-            builder.rank(number).op("MPI_Allreduce", at + 1.0, at + 1.1)
-        at += 1.1
-    for number in (0, 1):
-        builder.rank(number).init(1.0).finalize(at)
+def once(works: tuple[float, float], met_s: float, turns: int, work_s: float) -> Finding:
+    """Two ranks meet after unequal work, within `met_s`, and then in turns of equal work."""
+    builder, at = TraceBuilder(2, end_s=60.0), 1.0
+    for number, first_s in enumerate(works):
+        rank = builder.rank(number).stack(at + 0.2, [("load", "data.py", 5)])
+        rank.phase(PhaseKind.TRAIN, at, at + first_s).op("MPI_Barrier", at + first_s, at + met_s)
+    at += met_s
+    for _ in range(turns):
+        for rank in builder.ranks:
+            rank.phase(PhaseKind.TRAIN, at, at + work_s)
+            rank.op("MPI_Allreduce", at + work_s, at + 1.05 * work_s)
+        at += 1.05 * work_s
+    for rank in builder.ranks:
+        rank.init(1.0).finalize(at)
     finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert "once works longer" in finding.title
+    return finding
+
+
+def test_one_late_start_is_said_to_be_one() -> None:
+    finding = once((6.0, 1.0), 6.1, 30, 1.0)
     assert finding.status is Status.WARN
     assert finding.confidence is Confidence.LOW  # once: the interval begins at nothing
 
 
 def test_a_short_wait_that_happened_once_is_told_and_not_warned_of() -> None:
     """300 ms at the start of a run of 3 s."""
-    builder = TraceBuilder(2, end_s=60.0)
-    at = 1.0
-    for number, work_s in enumerate((0.9, 0.3)):
-        builder.rank(number).phase(PhaseKind.TRAIN, at, at + work_s)
-        builder.rank(number).op("MPI_Barrier", at + work_s, at + 0.91)
-    at += 0.91
-    for _ in range(20):
-        for number in (0, 1):
-            builder.rank(number).phase(PhaseKind.TRAIN, at, at + 0.1)
-            builder.rank(number).op("MPI_Allreduce", at + 0.1, at + 0.105)
-        at += 0.105
-    for number in (0, 1):
-        builder.rank(number).init(1.0).finalize(at)
-    finding = analyze_trace(builder.build()).findings["load_imbalance"]
-    assert "once works longer" in finding.title
-    assert finding.status is Status.INFO
+    assert once((0.9, 0.3), 0.91, 20, 0.1).status is Status.INFO
 
 
 @pytest.mark.parametrize(("steps", "status"), [(20, Status.INFO), (200, Status.FAIL)])
