@@ -17,13 +17,11 @@ from perfscope.dataframes.source import Source
 from perfscope.export.chrome import write
 from perfscope.readers.kineto.file import REQUEST, read_kineto
 from perfscope.readers.registry import open_trace
-from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import Trace
 from tests.export.chrome_schema import SCHEMA
 from tests.export.expected import intervals, readable
 from tests.support.environments import REPOSITORY
-from tests.support.random_traces import device_rows, traces
-from tests.support.trace_builder import TraceBuilder
+from tests.support.random_traces import kernel_and_copy, traces
 
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 SAMPLE = REPOSITORY / "sample_traces" / "rank_zero_evaluation"
@@ -154,14 +152,7 @@ def test_a_name_in_gz_is_compressed_and_the_same() -> None:
 
 
 def test_kernels_stand_on_tracks_of_their_streams_with_arrows_from_their_launches() -> None:
-    builder = TraceBuilder(1, end_s=1.0)
-    name = builder.name("gemm")
-    rows = device_rows(2, name=name)
-    rows["t0"], rows["t1"], rows["launch"] = (5_000, 6_000), (9_001, 9_500), (4_000, 4_500)
-    rows["correlation"], rows["bytes"], rows["stream"] = (7, 8), (-1, 64), (13, 7)
-    rows["kind"] = (DeviceKind.COMPUTE, DeviceKind.MEMCPY)
-    builder.rank(0).set(devices=DeviceActivity(rows=rows))
-    document = exported(builder.build())
+    document = exported(kernel_and_copy())
     check_schema(document)
     kernels = {event["cat"]: event for event in of_phase(document, "X")}
     assert nanoseconds(kernels["kernel"]["dur"]) == 4_001

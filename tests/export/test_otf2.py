@@ -15,14 +15,13 @@ from perfscope.dataframes.source import Source
 from perfscope.export.otf2 import write
 from perfscope.readers.registry import open_trace
 from perfscope.schema.enums import PhaseKind
-from perfscope.trace.devices import DeviceActivity, DeviceKind
 from perfscope.trace.model import RowFlag, Trace
 from perfscope.trace.operations import IS_COLLECTIVE, code_of, name_of
 from perfscope.trace.samples import PROCESS_SAMPLE_DTYPE
 from tests.export.expected import intervals, readable
 from tests.export.otf2_contents import Contents, read
 from tests.support.environments import REPOSITORY
-from tests.support.random_traces import device_rows, traces
+from tests.support.random_traces import kernel_and_copy, traces
 from tests.support.requirements import require_tool
 from tests.support.trace_builder import TraceBuilder
 
@@ -163,14 +162,7 @@ def test_partners_that_are_not_known_are_counted(tmp_path: Path) -> None:
 
 
 def test_kernels_stand_on_locations_of_their_streams() -> None:
-    builder = TraceBuilder(1, end_s=1.0)
-    name = builder.name("gemm")
-    rows = device_rows(2, name=name)
-    rows["t0"], rows["t1"], rows["launch"] = (5_000, 6_000), (9_001, 9_500), (4_000, 4_500)
-    rows["correlation"], rows["bytes"], rows["stream"] = (7, 8), (-1, 64), (13, 7)
-    rows["kind"] = (DeviceKind.COMPUTE, DeviceKind.MEMCPY)
-    builder.rank(0).set(devices=DeviceActivity(rows=rows))
-    found, base = exported(builder.build()), 1_700_000_000_000_000_000
+    found, base = exported(kernel_and_copy()), 1_700_000_000_000_000_000
     wanted = Counter({(0, "gemm", 5_000, 9_001): 1, (0, "gemm", 6_000, 9_500): 1})
     assert found.intervals == shifted(wanted, base, 2, 3)
     kinds = [kind for _, name, kind in found.locations.values() if "device 0" in name]

@@ -1,6 +1,6 @@
 """Shorthand: from a trace to its results, replay and findings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfscope.document.build import build
@@ -38,6 +38,11 @@ def analyze_trace(
 
 def analyze(plan: Plan, *, is_shown: bool = False) -> Analyzed:
     return analyze_trace(training_run(plan), is_shown=is_shown)
+
+
+def faults(findings: Mapping[str, Finding]) -> set[str]:
+    """Ids of the findings that fail or warn."""
+    return {name for name, one in findings.items() if one.status.is_fault}
 
 
 class NoReplay:

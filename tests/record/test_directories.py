@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.record.places import recorder_library
 from perfscope.record.rundir import create_run_directory
 from perfscope.record.summary import summarize
 from tests.support.environments import Mpi
 from tests.support.processes import perfscope_started
-from tests.support.recording import Recorder, job_variables, perfscope_command
+from tests.support.recording import Recorder, job_variables, perfscope_command, record_with
 from tests.support.requirements import require_root, require_tool
 from tests.support.waiting import wait_for_text
 
@@ -84,28 +85,13 @@ def test_path_with_blanks_and_letters_beyond_ascii(
 def test_an_installation_whose_path_has_blanks_is_still_loaded(tmp_path: Path) -> None:
     """The dynamic linker splits LD_PRELOAD at blanks: it must get another name of the library."""
     place = tmp_path / "my python: tools"
+    place.mkdir()
+    library = recorder_library()
+    assert library is not None
+    (place / library.name).symlink_to(library)
     job = [sys.executable, "-c", "import os; print(os.environ['LD_PRELOAD'])"]
-    code = f"""
-import sys
-from pathlib import Path
-from perfscope.record import launch
-from perfscope.record import job as record
-library = record.recorder_library()
-place = Path({str(place)!r})
-place.mkdir()
-(place / library.name).symlink_to(library)
-record.recorder_library = lambda: place / library.name
-options = launch.RecordingOptions()
-sys.exit(record.record({job!r}, output=Path("trace"), options=options, quiet=True))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=job_variables(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = record_with(place / library.name, job, cwd=tmp_path)
+    assert done.returncode == 0
     assert " " not in done.stdout.strip()
     assert done.stderr == ""
     assert summarize(tmp_path / "trace").processes >= 1

@@ -2,14 +2,13 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from perfscope.record.elf import Loadable, loadable
 from perfscope.record.places import load_problem, recorder_library
-from tests.support.recording import Recorder, job_variables
+from tests.support.recording import Recorder, record_with
 from tests.support.requirements import require_root, require_tool
 
 PROGRAM = '#include <stdio.h>\nint main(void) { puts("ran"); return 4; }\n'
@@ -78,23 +77,7 @@ def test_a_recorder_that_does_not_load_costs_the_recording_not_the_job(tmp_path:
     broken = tmp_path / "libperfscope_recorder.so"
     broken.write_bytes(b"not a library")
     job = ["sh", "-c", "echo ran; exit 4"]
-    code = f"""
-import sys
-from pathlib import Path
-from perfscope.record import launch
-from perfscope.record import job as record
-record.recorder_library = lambda: Path({str(broken)!r})
-options = launch.RecordingOptions()
-sys.exit(record.record({job!r}, output=Path("trace"), options=options, quiet=True))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=job_variables(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = record_with(broken, job, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "ran\n")
     what, why, action = done.stderr.splitlines()
     assert what == "perfscope: THIS RUN IS NOT RECORDED; the command starts all the same"

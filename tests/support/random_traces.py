@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from perfscope.schema.enums import PhaseKind
-from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN
+from perfscope.trace.devices import DEVICE_DTYPE, LAUNCH_UNKNOWN, DeviceActivity, DeviceKind
 from perfscope.trace.model import RowFlag, Table, Trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
 
@@ -125,3 +125,15 @@ def device_rows(count: int, *, name: int) -> Table:
     for column in ("correlation", "bytes", "seq", "comm", "op"):
         rows[column] = -1
     return rows
+
+
+def kernel_and_copy() -> Trace:
+    """A rank with a kernel and a copy at the same time, each on a stream of its own."""
+    builder = TraceBuilder(1, end_s=1.0)
+    name = builder.name("gemm")
+    rows = device_rows(2, name=name)
+    rows["t0"], rows["t1"], rows["launch"] = (5_000, 6_000), (9_001, 9_500), (4_000, 4_500)
+    rows["correlation"], rows["bytes"], rows["stream"] = (7, 8), (-1, 64), (13, 7)
+    rows["kind"] = (DeviceKind.COMPUTE, DeviceKind.MEMCPY)
+    builder.rank(0).set(devices=DeviceActivity(rows=rows))
+    return builder.build()

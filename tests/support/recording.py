@@ -98,6 +98,29 @@ def record(
     return Recorded(done.returncode, done.stdout, done.stderr, directory)
 
 
+def record_with(
+    library: Path, job: Sequence[str], *, cwd: Path
+) -> subprocess.CompletedProcess[str]:
+    """Records a job with a recorder that lies elsewhere than that of this installation."""
+    code = f"""
+import sys
+from pathlib import Path
+from perfscope.record import launch
+from perfscope.record import job as record
+record.recorder_library = lambda: Path({str(library)!r})
+options = launch.RecordingOptions()
+sys.exit(record.record({list(job)!r}, output=Path("trace"), options=options, quiet=True))
+"""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        env=job_variables(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def record_and_analyze(
     command: Sequence[str | Path],
     *,

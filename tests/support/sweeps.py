@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,17 @@ def made_sweep_run(
     run = made_run(name, focus_s=focus_s, work_s=work_s, samples_per_s=speed, more=more)
     stored = StoredRun(name, number, repeat, "finished", "finished", focus_s, Path(name))
     return SweepRun(stored, run, "", None if quality is None else Quality("accuracy", quality))
+
+
+def one_and_two_ranks(plan: StoredPlan) -> list[SweepRun]:
+    """Runs on one rank and on two that tell their steps and no samples."""
+    return [
+        replace(
+            made_sweep_run(plan, (ranks,), 1.0),
+            run=made_run(ranks, focus_s=1.0, work_s=[1.0] * int(ranks), step_s=0.1, steps=9),
+        )
+        for ranks in ("1", "2")
+    ]
 
 
 def failed_run(plan: StoredPlan, values: Values, end: str, reason: str) -> SweepRun:

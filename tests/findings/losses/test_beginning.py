@@ -9,7 +9,7 @@ from perfscope.metrics.results import Options
 from perfscope.schema.enums import PhaseKind, Status
 from perfscope.trace.model import Trace
 from perfscope.units import format_seconds
-from tests.findings.analyzed import Analyzed, analyze_trace
+from tests.findings.analyzed import analyze_trace, faults
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
 STEPS = 80
@@ -60,10 +60,6 @@ def run(
     return builder.build()
 
 
-def faults(analyzed: Analyzed) -> set[str]:
-    return {name for name, one in analyzed.findings.items() if one.status.is_fault}
-
-
 def until(last: int) -> Callable[[int], bool]:
     return lambda step: step < last
 
@@ -81,7 +77,7 @@ KINDS = {
 def test_what_the_first_steps_do_alone_is_a_note_whatever_it_is(kind: str, last: int) -> None:
     name, ranks, doing, is_input = KINDS[kind]
     analyzed = analyze_trace(run(until(last), ranks=ranks, doing=doing, is_input=is_input))
-    assert not faults(analyzed)
+    assert not faults(analyzed.findings)
     told = analyzed.findings[name]
     assert told.status is Status.INFO
     assert told.gain_s == pytest.approx(MORE_S * last, rel=0.05)
@@ -111,7 +107,7 @@ def test_what_stays_or_comes_back_is_a_fault(kind: str, has_more: Callable[[int]
     """An epoch that is the whole run is no first one."""
     _, ranks, doing, is_input = KINDS[kind]
     analyzed = analyze_trace(run(has_more, ranks=ranks, doing=doing, is_input=is_input))
-    assert faults(analyzed)
+    assert faults(analyzed.findings)
     assert not any("only in the first" in one.title for one in analyzed.findings.values())
 
 
@@ -120,7 +116,7 @@ def test_a_rank_that_is_slower_for_a_time_stays_a_fault(first: int) -> None:
     """Also at the beginning: what all steps do takes longer there, and may do so again."""
     trace = run(lambda step: first <= step < first + 30, ranks=(1,), is_same_work=True)
     analyzed = analyze_trace(trace)
-    assert faults(analyzed)
+    assert faults(analyzed.findings)
     assert not any("only in the first" in one.title for one in analyzed.findings.values())
 
 

@@ -9,7 +9,7 @@ from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.losses.late_work import told_by_their_work
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Frame, Trace
-from tests.findings.analyzed import analyze_trace
+from tests.findings.analyzed import analyze_trace, faults
 from tests.support.trace_builder import TraceBuilder
 
 STEPS = 80
@@ -46,10 +46,6 @@ def run(*, unpacks: int) -> Trace:
     for rank in ranks:
         rank.finalize(begin)
     return builder.build()
-
-
-def faults(findings: dict[str, Finding]) -> set[str]:
-    return {name for name, one in findings.items() if one.status.is_fault}
 
 
 def test_what_others_that_do_the_same_need_none_of_is_not_to_be_dealt_out() -> None:

@@ -15,7 +15,7 @@ from perfscope.replay.segments import SegmentReplay
 from perfscope.schema.enums import Basis, LossKind, NoInterval, PhaseKind, Status
 from perfscope.schema.read import read_analysis
 from perfscope.trace.model import Frame, Trace
-from tests.findings.analyzed import analyze_trace
+from tests.findings.analyzed import analyze_trace, faults
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
 STEPS = 80
@@ -54,10 +54,6 @@ def late(doing: FrameLike, *, once_s: float = 0.0, on_all: bool = False) -> Trac
     for rank in ranks:
         rank.finalize(begin)
     return builder.build()
-
-
-def faults(findings: dict[str, Finding]) -> set[str]:
-    return {name for name, one in findings.items() if one.status.is_fault}
 
 
 def test_a_rank_that_sleeps_is_told_by_its_sleep_alone() -> None:

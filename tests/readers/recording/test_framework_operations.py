@@ -42,6 +42,14 @@ def call(
     process.phase(PhaseKind.COMMUNICATION, t0_s, t1_s, name, **fields)
 
 
+def opened(directory: Path) -> Trace:
+    """What processes wrote below a directory, as a trace that holds together."""
+    write_run(directory)
+    trace = open_recording(directory)
+    check_trace(trace)
+    return trace
+
+
 def two_ranks(directory: Path, *, destroys: bool = True, told: int | None = None) -> Trace:
     """Rank 1 has its last gradients 20 ms later, twice; then rank 0 broadcasts."""
     for rank in (0, 1):
@@ -54,10 +62,7 @@ def two_ranks(directory: Path, *, destroys: bool = True, told: int | None = None
         if destroys:
             call(process, "destroy_process_group", 5.0 + rank, 7.0)
         process.write(directory)
-    write_run(directory)
-    trace = open_recording(directory)
-    check_trace(trace)
-    return trace
+    return opened(directory)
 
 
 @pytest.fixture
@@ -118,9 +123,7 @@ def test_groups_that_cannot_be_are_left_out(tmp_path: Path, members: str) -> Non
     name = f"torch.distributed\x1eall_reduce\x1egroup\x1e{members}"
     process.phase(PhaseKind.COMMUNICATION, 1.0, 2.0, name, seq=0)
     process.write(tmp_path)
-    write_run(tmp_path)
-    trace = open_recording(tmp_path)
-    check_trace(trace)
+    trace = opened(tmp_path)
     assert len(trace.ranks[0].operations) == 0
 
 
@@ -130,9 +133,7 @@ def test_calls_that_overlap_are_left_out(tmp_path: Path) -> None:
     call(process, "all_reduce", 2.0, 3.0, seq=1)
     call(process, "barrier", 3.5, 5.0, seq=2)
     process.write(tmp_path)
-    write_run(tmp_path)
-    trace = open_recording(tmp_path)
-    check_trace(trace)
+    trace = opened(tmp_path)
     assert trace.ranks[0].operations["seq"].tolist() == [1, 2]
     assert any("make no sense" in note for note in trace.notes)
 
@@ -164,9 +165,7 @@ def test_asynchronous_calls_wait_for_the_rank_that_starts_last(
             call(process, "all_reduce (async)", start_s, start_s, volume="80:80", seq=0)
             call(process, "wait", 2.1 + rank / 2, 2.7, seq=0)
         process.write(tmp_path)
-    write_run(tmp_path)
-    trace = open_recording(tmp_path)
-    check_trace(trace)
+    trace = opened(tmp_path)
     results = compute(trace)
     found = {operation.name: operation for operation in results.communication.operations}
     assert results.communication.unmatched == {}
@@ -189,9 +188,7 @@ def test_messages_wait_for_the_other_rank(tmp_path: Path) -> None:
     call(receiver, "wait", 2.5, 3.05, seq=(1 << 30) + 1)
     for process in (sender, receiver):
         process.write(tmp_path)
-    write_run(tmp_path)
-    trace = open_recording(tmp_path)
-    check_trace(trace)
+    trace = opened(tmp_path)
     results = compute(trace)
     found = {operation.name: operation for operation in results.communication.operations}
     assert found["torch.distributed.send"].wait_s == pytest.approx(0.3)
@@ -241,10 +238,7 @@ def horovod_ranks(directory: Path, *, reason: str | None = None) -> Trace:
         process.step(0, 1.5, 2.5)
         process.step(1, 2.5, 3.5)
         process.write(directory)
-    write_run(directory)
-    trace = open_recording(directory)
-    check_trace(trace)
-    return trace
+    return opened(directory)
 
 
 def test_waits_for_horovod_over_gloo_are_matched(tmp_path: Path) -> None:

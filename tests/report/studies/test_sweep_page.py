@@ -14,8 +14,14 @@ from perfscope.sweep.study.model import measure
 from perfscope.sweep.study.stored import Axis
 from tests.report.page_outline import without_own
 from tests.support.study_pages import page_of, printed
-from tests.support.study_runs import made_run
-from tests.support.sweeps import failed_run, judged, made_plan, made_sweep, made_sweep_run
+from tests.support.sweeps import (
+    failed_run,
+    judged,
+    made_plan,
+    made_sweep,
+    made_sweep_run,
+    one_and_two_ranks,
+)
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"' onload=x"
 THREADS = Axis("threads", "variable", ("1", "2", "4"))
@@ -135,14 +141,7 @@ def test_nothing_measured_is_said() -> None:
 
 def test_where_none_is_the_best_page_and_terminal_say_why() -> None:
     plan = replace(made_plan([RANKS]), recording=("--stop-after", "9"))
-    runs = [
-        replace(
-            made_sweep_run(plan, (ranks,), 1.0),
-            run=made_run(ranks, focus_s=1.0, work_s=[1.0] * int(ranks), step_s=0.1, steps=9),
-        )
-        for ranks in ("1", "2")
-    ]
-    document = judged(measure(plan, runs))
+    document = judged(measure(plan, one_and_two_ranks(plan)))
     page = plain_text(page_of(document))
     assert "No configuration is named the best: runs of different numbers of ranks" in page
     assert "because none is named the best" in page

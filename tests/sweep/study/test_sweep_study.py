@@ -20,7 +20,14 @@ from perfscope.sweep.study.runs import load_one
 from perfscope.sweep.study.stored import Axis, StoredRun
 from tests.support.environments import REPOSITORY
 from tests.support.study_runs import made_run
-from tests.support.sweeps import failed_run, judged, made_plan, made_sweep, made_sweep_run
+from tests.support.sweeps import (
+    failed_run,
+    judged,
+    made_plan,
+    made_sweep,
+    made_sweep_run,
+    one_and_two_ranks,
+)
 
 STORED = REPOSITORY / "reports" / "sgan_evaluation" / "analysis.json"
 THREADS = Axis("threads", "variable", ("1", "2", "4"))
@@ -50,14 +57,7 @@ def test_what_is_compared_is_what_every_run_measured() -> None:
 
 def test_steps_of_different_ranks_are_not_compared() -> None:
     plan = made_plan([RANKS])
-    runs = [
-        replace(
-            made_sweep_run(plan, (ranks,), 1.0),
-            run=made_run(ranks, focus_s=1.0, work_s=[1.0] * int(ranks), step_s=0.1, steps=9),
-        )
-        for ranks in ("1", "2")
-    ]
-    document = judged(measure(plan, runs))
+    document = judged(measure(plan, one_and_two_ranks(plan)))
     assert document["sweep"]["objective"]["id"] == "runs_per_h"
     assert "perfscope.step(samples=...)" in document["sweep"]["objective"]["reason"]
     assert document["verdict"]["status"] == "warn"
