@@ -57,8 +57,6 @@ FILE_INT(File_set_view, ps_call_6,
 PS_TIMED_INT(File_delete, ps_call_2, (PS_W name, PS_W info), (name, info),
              ((ps_call)PS_NEW_CALL(PS_OP_MPI_File_delete, NULL)), true, (void)0, (void)0)
 
-#define READ call.received
-#define WRITTEN call.sent
 #define DONE (void)0
 #define REQUESTED (result == 0 ? ps_request_created(&call, last, NULL) : (void)0)
 #define DATA(NAME, TYPE, PARAMETERS, ARGUMENTS, MOVED, AFTER)                                                     \
@@ -80,38 +78,24 @@ PS_TIMED_INT(File_delete, ps_call_2, (PS_W name, PS_W info), (name, info),
          (file, offset, buffer, count, type), MOVED, DONE)
 #define END(NAME) FILE_INT(NAME, ps_call_3, (PS_W file, PS_W buffer, PS_W status), (file, buffer, status))
 
-HERE(File_read, READ, DONE)
-HERE(File_read_all, READ, DONE)
-HERE(File_read_shared, READ, DONE)
-HERE(File_read_ordered, READ, DONE)
-AT(File_read_at, READ, DONE)
-AT(File_read_at_all, READ, DONE)
-HERE(File_iread, READ, REQUESTED)
-HERE(File_iread_all, READ, REQUESTED)
-HERE(File_iread_shared, READ, REQUESTED)
-AT(File_iread_at, READ, REQUESTED)
-AT(File_iread_at_all, READ, REQUESTED)
-BEGIN(File_read_all_begin, READ)
-END(File_read_all_end)
-BEGIN_AT(File_read_at_all_begin, READ)
-END(File_read_at_all_end)
-BEGIN(File_read_ordered_begin, READ)
-END(File_read_ordered_end)
+#define FAMILY(MOVE, I_MOVE, MOVED)                                                                               \
+    HERE(File_##MOVE, MOVED, DONE)                                                                                \
+    HERE(File_##MOVE##_all, MOVED, DONE)                                                                          \
+    HERE(File_##MOVE##_shared, MOVED, DONE)                                                                       \
+    HERE(File_##MOVE##_ordered, MOVED, DONE)                                                                      \
+    AT(File_##MOVE##_at, MOVED, DONE)                                                                             \
+    AT(File_##MOVE##_at_all, MOVED, DONE)                                                                         \
+    HERE(File_##I_MOVE, MOVED, REQUESTED)                                                                         \
+    HERE(File_##I_MOVE##_all, MOVED, REQUESTED)                                                                   \
+    HERE(File_##I_MOVE##_shared, MOVED, REQUESTED)                                                                \
+    AT(File_##I_MOVE##_at, MOVED, REQUESTED)                                                                      \
+    AT(File_##I_MOVE##_at_all, MOVED, REQUESTED)                                                                  \
+    BEGIN(File_##MOVE##_all_begin, MOVED)                                                                         \
+    END(File_##MOVE##_all_end)                                                                                    \
+    BEGIN_AT(File_##MOVE##_at_all_begin, MOVED)                                                                   \
+    END(File_##MOVE##_at_all_end)                                                                                 \
+    BEGIN(File_##MOVE##_ordered_begin, MOVED)                                                                     \
+    END(File_##MOVE##_ordered_end)
 
-HERE(File_write, WRITTEN, DONE)
-HERE(File_write_all, WRITTEN, DONE)
-HERE(File_write_shared, WRITTEN, DONE)
-HERE(File_write_ordered, WRITTEN, DONE)
-AT(File_write_at, WRITTEN, DONE)
-AT(File_write_at_all, WRITTEN, DONE)
-HERE(File_iwrite, WRITTEN, REQUESTED)
-HERE(File_iwrite_all, WRITTEN, REQUESTED)
-HERE(File_iwrite_shared, WRITTEN, REQUESTED)
-AT(File_iwrite_at, WRITTEN, REQUESTED)
-AT(File_iwrite_at_all, WRITTEN, REQUESTED)
-BEGIN(File_write_all_begin, WRITTEN)
-END(File_write_all_end)
-BEGIN_AT(File_write_at_all_begin, WRITTEN)
-END(File_write_at_all_end)
-BEGIN(File_write_ordered_begin, WRITTEN)
-END(File_write_ordered_end)
+FAMILY(read, iread, call.received)
+FAMILY(write, iwrite, call.sent)

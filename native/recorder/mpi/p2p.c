@@ -30,22 +30,12 @@ static int do_send(ps_function *real, uint16_t op, ps_word buffer, ps_word count
     return result;
 }
 
-static int do_isend(ps_function *real, uint16_t op, ps_word buffer, ps_word count, ps_word type, ps_word dest,
-                    ps_word tag, ps_word comm, ps_word request)
+static ps_call receive_call(uint16_t op, ps_word source, ps_word tag, ps_word comm)
 {
-    if (!ps_ready(real))
-        return ps_missing_function();
-    if (!ps_fits(real, count))
-        return ps_count_too_large();
-    if (!ps_is_recorded())
-        return PS_CALL(real, ps_call_7, buffer, count, type, dest, tag, comm, request);
-    ps_call call = send_call(op, real, count, type, dest, tag, comm);
-    ps_call_begin(&call);
-    int result = PS_CALL(real, ps_call_7, buffer, count, type, dest, tag, comm, request);
-    if (result == 0)
-        ps_request_created(&call, request, NULL);
-    ps_call_end(&call);
-    return result;
+    ps_call call = PS_NEW_CALL(op, ps_comm_of(comm));
+    call.peer = ps_peer(call.comm, (int)source);
+    call.tag = ps_tag(tag);
+    return call;
 }
 
 static int do_recv(ps_function *real, uint16_t op, ps_word buffer, ps_word count, ps_word type, ps_word source,
@@ -59,9 +49,7 @@ static int do_recv(ps_function *real, uint16_t op, ps_word buffer, ps_word count
         return PS_CALL(real, ps_call_7, buffer, count, type, source, tag, comm, status);
     ps_own_status own;
     ps_word seen = ps_status_or_own(status, &own);
-    ps_call call = PS_NEW_CALL(op, ps_comm_of(comm));
-    call.peer = ps_peer(call.comm, (int)source);
-    call.tag = ps_tag(tag);
+    ps_call call = receive_call(op, source, tag, comm);
     ps_call_begin(&call);
     int result = PS_CALL(real, ps_call_7, buffer, count, type, source, tag, comm, seen);
     if (result == 0)
@@ -70,22 +58,21 @@ static int do_recv(ps_function *real, uint16_t op, ps_word buffer, ps_word count
     return result;
 }
 
-static int do_irecv(ps_function *real, uint16_t op, ps_word buffer, ps_word count, ps_word type, ps_word source,
-                    ps_word tag, ps_word comm, ps_word request)
+static int do_nonblocking(ps_function *real, uint16_t op, ps_word buffer, ps_word count, ps_word type, ps_word peer,
+                          ps_word tag, ps_word comm, ps_word request)
 {
     if (!ps_ready(real))
         return ps_missing_function();
     if (!ps_fits(real, count))
         return ps_count_too_large();
     if (!ps_is_recorded())
-        return PS_CALL(real, ps_call_7, buffer, count, type, source, tag, comm, request);
-    ps_call call = PS_NEW_CALL(op, ps_comm_of(comm));
-    call.peer = ps_peer(call.comm, (int)source);
-    call.tag = ps_tag(tag);
+        return PS_CALL(real, ps_call_7, buffer, count, type, peer, tag, comm, request);
+    bool is_receive = op == PS_OP_MPI_Irecv;
+    ps_call call = is_receive ? receive_call(op, peer, tag, comm) : send_call(op, real, count, type, peer, tag, comm);
     ps_call_begin(&call);
-    int result = PS_CALL(real, ps_call_7, buffer, count, type, source, tag, comm, request);
+    int result = PS_CALL(real, ps_call_7, buffer, count, type, peer, tag, comm, request);
     if (result == 0)
-        ps_request_created(&call, request, &(ps_pending){.is_receive = true});
+        ps_request_created(&call, request, &(ps_pending){.is_receive = is_receive});
     ps_call_end(&call);
     return result;
 }
@@ -103,8 +90,8 @@ SEND(Bsend)
 SEND(Ssend)
 SEND(Rsend)
 SEVEN(Recv, do_recv)
-SEVEN(Isend, do_isend)
-SEVEN(Ibsend, do_isend)
-SEVEN(Issend, do_isend)
-SEVEN(Irsend, do_isend)
-SEVEN(Irecv, do_irecv)
+SEVEN(Isend, do_nonblocking)
+SEVEN(Ibsend, do_nonblocking)
+SEVEN(Issend, do_nonblocking)
+SEVEN(Irsend, do_nonblocking)
+SEVEN(Irecv, do_nonblocking)
