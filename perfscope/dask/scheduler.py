@@ -94,6 +94,9 @@ def _spread(client: Any) -> Iterator[None]:
 @contextmanager
 def _processes(distributed: ModuleType, number: int) -> Iterator[Any]:
     """Processes of this machine as workers, which nothing outside can reach."""
+    # Dask gives up a worker that is not there a quarter of a minute after it was lost, even where
+    # its next process is just being started; without any worker the analysis would wait for ever.
+    importlib.import_module("dask.config").set({"distributed.deploy.lost-worker-timeout": "1 day"})
     try:
         cluster = distributed.LocalCluster(
             n_workers=number, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"

@@ -16,27 +16,16 @@ from tests.support.environments import Environment
 from tests.support.recording import run_with
 from tests.support.write_kineto import small
 
-# Of each of the places that are named, the first process that is asked for rows is killed. One that
-# is killed before Dask knows that it has begun would not be replaced.
+# Of each of the places that are named, the first process that is asked for rows is killed.
 ASKING = """
-import json, os, signal, sys, time
+import json, os, signal, sys
 from pathlib import Path
-from distributed import Client
 from perfscope.dask.scheduler import reading_on
 from perfscope.document.analysis import analysis
 from perfscope.metrics.results import Options
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
 from perfscope.trace.elsewhere import ask_ranks, held_of
-
-def state(dask_worker):
-    return dask_worker.status.name
-
-def settle():
-    client, states = next(iter(Client._instances)), {}
-    while list(states.values()) != ['running'] * 2:
-        time.sleep(0.01)
-        states = client.run(state, nanny=True, on_error='ignore')
 
 def asked(rows, mark):
     if not mark.exists():
@@ -55,7 +44,6 @@ if __name__ == '__main__':
     here = [document(opened(place)) for place in places]
     with reading_on('local:2'):
         for place, expected in zip(places, here, strict=True):
-            settle()
             trace, mark = opened(place), Path(sys.argv[1]).with_name(place.name + '.killed')
             counts = ask_ranks(asked, trace.ranks, [mark] * len(trace.ranks))
             found = document(trace)
