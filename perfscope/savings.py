@@ -44,6 +44,9 @@ OF_OTHERS = "by such fixes of other programs"
 ROUGHLY = "about "
 """What stands before all the time that a fix concerns: some save less, and some more."""
 
+LEAST = "at least "
+"""What stands before seconds that are a part of what a fix saves, as the rest was not measured."""
+
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
 
@@ -100,14 +103,17 @@ class Wholes:
         is_by_assumption: bool = False,
         under_load_s: float | None = None,
         leads: bool = False,
+        is_least: bool = False,
     ) -> str:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
         `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`. What an idle host has
         left of it is a part of what the run takes there. Where the run gives no range, and of a
-        bound, the saving that `leads` has that of the middle half of such fixes of other programs.
+        bound, the saving that `leads` has that of the middle half of such fixes of other programs;
+        but for what `is_least`, of which a part was not measured.
         """
-        told = f"{ROUGHLY}{format_seconds(seconds)}"
+        told = f"{LEAST if is_least else ROUGHLY}{format_seconds(seconds)}"
+        leads = leads and not is_least
         if not is_bound and (ends := _ends(interval)):
             why = ", depending on how it works out" if is_by_assumption else ""
             told += f" ({ends}{why})"

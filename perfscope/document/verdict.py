@@ -34,7 +34,7 @@ from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
 from perfscope.savings import ROUGHLY, Wholes
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
@@ -239,6 +239,7 @@ def _about(finding: Finding, of: Wholes) -> str:
         is_by_assumption=saving.is_by_assumption,
         under_load_s=under_load_s(saving),
         leads=True,
+        is_least=saving.no_interval is NoInterval.UNSEEN,
     )
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
 

@@ -224,7 +224,7 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
     [
         (None, "how much it varies: too few of its stretches compare."),
         ("load", "because the load of other processes differs between runs"),
-        ("unseen", "it may save more: what this costs inside libraries was not measured"),
+        ("unseen", "it is the least: what this costs inside libraries was not measured"),
     ],
 )
 def test_why_no_interval_is_told_is_said(why: str | None, told: str) -> None:

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.thresholds import CHANCE_SHARE, FAIL_SHARE
-from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.helper_threads import UNEVEN
 from perfscope.findings.losses import words
 from perfscope.findings.losses.groups import Group, groups, lost_to
 from perfscope.findings.losses.late_work import others_do_without
+from perfscope.findings.losses.switched import priced
 from perfscope.findings.losses.told import is_left, told_only
 from perfscope.findings.losses.unclaimed import unclaimed
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.replay.model import Edit
-from perfscope.schema.enums import Activity, Basis, Confidence, LossPattern, NoInterval, Status
+from perfscope.schema.enums import Activity, Basis, LossPattern, Status
 
 COMPILING = lost_to(Activity.COMPILING)
 
@@ -26,7 +26,7 @@ SETTINGS = "debug_settings"
 REMEDIES = {COMPILING: "start_up", lost_to(Activity.DEBUGGING): SETTINGS}
 """What the loss account prices, and the diagnosis that knows the cause of it."""
 
-PRICED = "What it costs, and what to do, stands at the finding that tells where it costs most."
+PRICED = "What it costs, and what to do, stands at the finding that tells what is lost to it."
 """Of a cause whose title and remedy the loss account took over."""
 
 UNCOMPILED = (lost_to(Activity.INTERPRETER), COMPILING)
@@ -96,7 +96,7 @@ def _without(cause: Group) -> tuple[Edit, ...]:
     return tuple(replace(one, factor=0.0) for one in cause.saving.edits)
 
 
-def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def with_remedy(run: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings; what a cause costs and what was seen of the cause itself are one.
 
     The loss account knows the price, and whoever counted compilations, or asked for a setting, the
@@ -107,34 +107,22 @@ def with_remedy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     for price, remedy in REMEDIES.items():
         lost, told = by_id.get(price), by_id.get(remedy)
         if lost and told and (remedy != SETTINGS or told.status is Status.WARN):
-            joined[price] = _cured(lost, told)
+            is_mode = remedy == SETTINGS
+            joined[price] = priced(run, lost, told) if is_mode else _cured(lost, told)
             quiet = told_only(told, price, lost.title)
             joined[remedy] = replace(quiet, summary=PRICED, actions=())
     return tuple(joined.get(one.id, one) for one in findings)
 
 
 def _cured(lost: Finding, told: Finding) -> Finding:
-    """What is lost, under the title and with the remedy of its cause.
-
-    What a setting costs in the code of libraries no sample shows: no interval holds it.
-    """
-    found = replace(
+    """What is lost, under the title and with the remedy of its cause."""
+    return replace(
         lost,
-        title=_title(lost, told),
+        title=told.title,
         where=tuple(dict.fromkeys((*lost.where, *told.where))),
         evidence=(*told.evidence, *lost.evidence),
         actions=told.actions,
     )
-    if told.id != SETTINGS or lost.gain is None:
-        return found
-    gain = replace(lost.gain, interval_s=None, no_interval=NoInterval.UNSEEN)
-    return replace(found, gain=gain, confidence=Confidence.MEDIUM)
-
-
-def _title(lost: Finding, told: Finding) -> str:
-    """What the cause is and, where no line of the program is it, at which one it costs most."""
-    where = place(lost.where[0]) if lost.where and told.id == SETTINGS else ""
-    return f"{told.title}, which costs most in {where}" if where else told.title
 
 
 def told_by_settings(findings: Sequence[Finding]) -> tuple[Finding, ...]:

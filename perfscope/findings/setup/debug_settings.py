@@ -1,6 +1,6 @@
 """Settings that are there for debugging, left on in a run that trains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from perfscope.attribution.ledger import INDEX
 from perfscope.findings.core import thresholds, wording
@@ -10,7 +10,9 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank
+from perfscope.trace.model import Frame, Rank
+from perfscope.trace.switches import set_in
+from perfscope.units import inside, listed
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class _Setting:
     does: str
     action: str
     status: Status = Status.INFO
+    fact: str = ""  # by which the lines are told that switch it on, if the program has some
+
+
+GREP = ", which `grep -rn {0} .` finds"
+"""Behind what is to be removed, where no line of the program's own was found."""
 
 
 def _noted(framework: str, fact: str) -> Callable[[Rank], bool]:
@@ -46,6 +53,7 @@ def _of_device(name: str) -> Callable[[Rank], bool]:
     return lambda rank: rank.devices is not None and is_set(rank)
 
 
+_UNSET = "Remove the variable from the environment: `unset {0}`."
 EAGERLY = "each step runs operation by operation, each of them called from Python"
 SETTINGS = (
     _Setting(
@@ -56,6 +64,7 @@ SETTINGS = (
         "Leave run_eagerly=True out of compile(), and tf.config.run_functions_eagerly(True) out of "
         "the program: Keras then compiles the step once, with tf.function.",
         Status.FAIL,
+        "run_eagerly",
     ),
     _Setting(
         "run_functions_eagerly",
@@ -64,6 +73,7 @@ SETTINGS = (
         f"With tf.config.run_functions_eagerly(True), tf.function compiles nothing: {EAGERLY}.",
         "Leave tf.config.run_functions_eagerly(True) out of the program.",
         Status.FAIL,
+        "functions_run_eagerly",
     ),
     _Setting(
         "disable_jit",
@@ -72,6 +82,17 @@ SETTINGS = (
         f"With jax_disable_jit, {EAGERLY}.",
         "Leave JAX_DISABLE_JIT and jax.disable_jit() out of runs that train.",
         Status.FAIL,
+        "disable_jit",
+    ),
+    _Setting(
+        "jax_debug_nans",
+        _noted("jax", "debug_nans"),
+        "JAX searches each result for NaN (jax_debug_nans)",
+        "With jax_debug_nans each result is waited for and searched, and what holds a NaN is run "
+        "again operation by operation.",
+        "Leave jax_debug_nans (JAX_DEBUG_NANS) out of runs that train.",
+        Status.WARN,
+        "debug_nans",
     ),
     _Setting(
         "anomaly mode",
@@ -79,9 +100,20 @@ SETTINGS = (
         "PyTorch keeps a traceback of each operation (anomaly mode)",
         "With anomaly mode each operation of the forward pass keeps its traceback, and each result "
         "of the backward pass is searched for NaN.",
-        "Remove set_detect_anomaly(True), or the `with` block of detect_anomaly(), which `grep -rn "
-        "detect_anomaly .` finds: the line named here only shows where it costs most.",
+        "Remove set_detect_anomaly(True), or the `with` block of detect_anomaly(){grep}.",
         Status.WARN,
+        "anomaly_mode",
+    ),
+    _Setting(
+        "deterministic algorithms",
+        _noted("torch", "deterministic"),
+        "PyTorch runs deterministic algorithms alone",
+        "With torch.use_deterministic_algorithms PyTorch takes slower algorithms where the fast "
+        "ones add up in any order, and fills memory that it allocates.",
+        "Where results need not be the same to the last bit, leave "
+        "torch.use_deterministic_algorithms(True) out; where they must, "
+        "torch.utils.deterministic.fill_uninitialized_memory = False spares filling memory.",
+        fact="deterministic",
     ),
     _Setting(
         "a trace function",
@@ -90,6 +122,7 @@ SETTINGS = (
         "A debugger or coverage tool is called for each line of Python that runs.",
         "Run without the trace function: no coverage, pdb or sys.settrace.",
         Status.WARN,
+        "trace_function",
     ),
     _Setting(
         "a profile function",
@@ -100,6 +133,7 @@ SETTINGS = (
         "Leave the profiler off in runs that train (cProfile, sys.setprofile), or have it on for "
         "a few steps, and record again: what Python code costs is not known with it.",
         Status.WARN,
+        "profile_function",
     ),
     _Setting(
         "tracemalloc",
@@ -110,6 +144,7 @@ SETTINGS = (
         "Remove tracemalloc.start() from runs that train (also `-X tracemalloc` and "
         "PYTHONTRACEMALLOC), and record again: what Python code costs is not known with it.",
         Status.FAIL,
+        "tracemalloc_frames",
     ),
     _Setting(
         "CUDA_LAUNCH_BLOCKING",
@@ -148,6 +183,26 @@ SETTINGS = (
         "Python's development mode checks memory and arguments.",
         "Remove the variable from the environment: `unset PYTHONDEVMODE`.",
     ),
+    *(
+        _Setting(name, _variable(name), f"{what} ({name})", does, _UNSET.format(name))
+        for name, what, does in (
+            (
+                "MALLOC_PERTURB_",
+                "The C library fills each block of memory",
+                "Each block of memory is filled with a value when it is allocated and freed.",
+            ),
+            (
+                "MALLOC_CHECK_",
+                "The C library checks each block of memory",
+                "Each block of memory is checked when it is allocated and freed.",
+            ),
+            (
+                "MKL_VERBOSE",
+                "MKL writes a line for each call",
+                "Each call of MKL is timed, and a line is written about it.",
+            ),
+        )
+    ),
 )
 NOTED = (("keras", "run_eagerly"), ("torch", "anomaly_mode"), ("jax", "disable_jit"))
 
@@ -167,22 +222,40 @@ def judge(run: Facts) -> Outcome:
     found = [(one, ranks) for one in SETTINGS if (ranks := _with(results, one))]
     if not found:
         return passed("No debugging setting that slows training down was seen.")
-    first, ranks = min(found, key=lambda pair: pair[0].status.order)
-    share = _training_share(results)
+    found.sort(key=lambda pair: pair[0].status.order)
+    first, ranks = found[0]
+    share, where = _training_share(results), _set_in(results, first)
     status = first.status if share >= thresholds.FAIL_SHARE else Status.INFO
     return Finding(
         status=status,
         title=first.title,
         summary=(
             f"{first.does} Training takes {wording.of_window(share)}; how much shorter it would be "
-            "without this is not known from this run."
+            "without this is not known from this run: as many steps without it tell."
         ),
         confidence=Confidence.HIGH,
         ranks=ranks,
+        where=where,
         evidence=tuple(Evidence(one.name, f"on, on {wording.ranks(who)}") for one, who in found),
-        actions=tuple(dict.fromkeys(one.action for one, _ in found)),
+        actions=tuple(dict.fromkeys(_action(one, _set_in(results, one)) for one, _ in found)),
         overlaps=("lost_to_interpreter", "lost_to_debugging"),
     )
+
+
+def _set_in(results: Results, setting: _Setting) -> tuple[Frame, ...]:
+    """The lines that switch it on, as far as the program has some."""
+    found = (set_in(rank.metadata, setting.fact) for rank in results.trace.ranks)
+    return next((places for places in found if places), ()) if setting.fact else ()
+
+
+def _action(setting: _Setting, where: Sequence[Frame]) -> str:
+    """What to do about it, and at which lines."""
+    grep = "" if where else GREP.format("detect_anomaly")
+    action = setting.action.format(grep=grep)
+    if not where:
+        return action
+    at = listed([wording.place(one) for one in where])
+    return f"In {at}: {inside(action)}"
 
 
 def _with(results: Results, setting: _Setting) -> tuple[int, ...]:
@@ -204,14 +277,19 @@ DIAGNOSIS = Diagnosis(
         "Looks for debugging settings that slow training down: steps that Keras, TensorFlow or "
         "JAX were told not to compile, PyTorch's anomaly mode, a Python trace or profile "
         "function, tracemalloc, and environment variables that make the host wait for each "
-        "kernel, check each block of memory or compare each collective."
+        "kernel, check each block of memory or compare each collective. The program's own files "
+        "tell which line switches one on."
     ),
     judge=judge,
     applies=is_known,
     intact=RANK_BY_RANK,
     passed="No debugging settings are on",
     evidence="the settings, and the ranks that have them",
-    gain_from="no seconds: what compiled steps would take is not known from a run without",
+    gain_from=(
+        "no seconds: what compiled steps would take is not known from a run without; of anomaly "
+        "mode a replay without tracebacks and without the searches for NaN, which are timed on "
+        "CPUs when the program is over"
+    ),
     counts_from=(
         "fails where steps are not compiled or allocations are traced, warns where each operation, "
         "line or kernel is looked at, if training takes "

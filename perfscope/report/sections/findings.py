@@ -31,7 +31,7 @@ from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
 from perfscope.savings import ROUGHLY, Wholes
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
 from perfscope.units import format_share, inside
 
@@ -96,6 +96,7 @@ def fix_text(row: Outcome, of: Wholes) -> str:
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
         under_load_s=found.under_load_s if isinstance(found, FirstAction) else None,
+        is_least=isinstance(found, FirstAction) and found.no_interval is NoInterval.UNSEEN,
     )
 
 

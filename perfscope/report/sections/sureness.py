@@ -14,7 +14,11 @@ OWN = "this run does not tell how much it varies"
 NO_INTERVAL = {
     None: f"{OWN}: too few of its stretches compare",
     NoInterval.LOAD: f"{OWN}, because the load of other processes differs between runs",
-    NoInterval.UNSEEN: "it may save more: what this costs inside libraries was not measured",
+    NoInterval.UNSEEN: (
+        "it is the least: what this costs inside libraries was not measured, and a run of as many "
+        "steps without it tells"
+    ),
+    NoInterval.PARTS: f"{OWN}, as a part of it was timed apart from the run",
 }
 """What is said in place of an interval."""
 

@@ -230,17 +230,24 @@ def finding_of(run: Facts, name: str, edit: Edit) -> Finding:
     return Finding(id=name, status=Status.FAIL, title=name, summary="", gain=gain)
 
 
+def facts() -> Facts:
+    results = compute(late(("numpy.dot", BUILT_IN, 0)))
+    return Facts(results, SegmentReplay(results))
+
+
 def test_what_compiles_again_and_again_and_what_it_costs_are_one_finding() -> None:
+    run = facts()
+
     def fault(name: str) -> Finding:
         return Finding(id=name, status=Status.FAIL, title=name, summary="")
 
     lost = replace(fault("lost_to_compiling"), actions=("Compile once.",))
     again = replace(fault("start_up"), title="train_step() traced", actions=("Pass tensors.",))
-    both, quiet, other = with_remedy([lost, again, fault("other")])
+    both, quiet, other = with_remedy(run, [lost, again, fault("other")])
     assert (both.title, both.actions) == ("train_step() traced", ("Pass tensors.",))
     assert (quiet.status, quiet.overlaps) == (Status.INFO, ("lost_to_compiling",))
     assert other == fault("other")
-    assert with_remedy([again]) == (again,)
+    assert with_remedy(run, [again]) == (again,)
 
 
 def test_python_code_of_steps_that_are_told_not_to_be_compiled_is_no_line_to_change() -> None:
@@ -255,6 +262,7 @@ def test_python_code_of_steps_that_are_told_not_to_be_compiled_is_no_line_to_cha
 
 
 def test_a_setting_for_debugging_is_priced_by_what_is_lost_to_it() -> None:
+    run = facts()
     lost = Finding(
         status=Status.FAIL,
         title="Debugging",
@@ -265,15 +273,19 @@ def test_a_setting_for_debugging_is_priced_by_what_is_lost_to_it() -> None:
     mode = Finding(
         status=Status.WARN, title="Anomaly mode", summary="", id="debug_settings", actions=("Off",)
     )
-    priced, told = with_remedy([lost, mode])
+    priced, told = with_remedy(run, [lost, mode])
     assert (priced.title, priced.actions, priced.gain_s) == ("Anomaly mode", ("Off",), 4.0)
     assert priced.gain_interval_s is None
     assert priced.gain is not None
     assert priced.gain.no_interval is NoInterval.UNSEEN
-    placed, _ = with_remedy([replace(lost, where=(Frame("forward", "/job/net.py", 7),)), mode])
+    placed, _ = with_remedy(run, [replace(lost, where=(Frame("forward", "/job/net.py", 7),)), mode])
     assert placed.title == "Anomaly mode, which costs most in forward() (net.py:7)"
     assert told.status is Status.INFO
-    assert "where it costs most" in told.summary
+    assert "what is lost to it" in told.summary
     assert told.actions == ()
+    set_at = replace(mode, where=(Frame("main", "/job/train.py", 3),))
+    switched, _ = with_remedy(run, [replace(lost, is_elsewhere=True), set_at])
+    assert switched.title == "Anomaly mode, switched on in main() (train.py:3)"
+    assert not switched.is_elsewhere
     eager = replace(mode, status=Status.FAIL)
-    assert with_remedy([lost, eager]) == (lost, eager)
+    assert with_remedy(run, [lost, eager]) == (lost, eager)

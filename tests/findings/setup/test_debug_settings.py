@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from perfscope.attribution.stack_rules import BUILT_IN
 from perfscope.findings.core.finding import Finding
 from perfscope.schema.enums import PhaseKind, Status
+from perfscope.schema.read import read_analysis
 from perfscope.trace.devices import DeviceActivity, DeviceInfo
-from tests.findings.analyzed import analyze_trace
+from tests.findings.analyzed import Analyzed, analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -125,3 +127,63 @@ def test_where_little_is_trained_it_is_only_told() -> None:
     rank.phase(PhaseKind.TRAIN, 99.0, 99.5)
     finding = analyze_trace(builder.build()).findings["debug_settings"]
     assert finding.status is Status.INFO
+
+
+STEPS = 80
+MAIN = ("main", "/job/train.py", 40)
+FORWARD = ("forward", "/job/net.py", 7)
+
+
+def anomaly(**torch: Any) -> Analyzed:
+    """Steps of 100 ms of two ranks: 40 ms forward, half of it in tracebacks, then backward."""
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    switches = {"anomaly_mode": ["<module>\x1f/job/train.py\x1f11", 7, "odd"]}
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * STEPS)
+        told = {"anomaly_mode": True, **torch}
+        rank.set(metadata={"frameworks": {"torch": told}, "switches": switches})
+        for step in range(STEPS):
+            begin = 1.0 + 0.1 * step
+            for part in range(10):
+                inner = ("traceback.format_stack" if part < 2 else "numpy.dot", BUILT_IN, 0)
+                rank.stack(begin + 0.01 * part + 0.005, [MAIN, FORWARD, inner])
+            rank.phase(PhaseKind.BACKWARD, begin + 0.04, begin + 0.099, step=step)
+            rank.op("MPI_Allreduce", begin + 0.099, begin + 0.0999, seq=step)
+            rank.step(step, begin, begin + 0.1)
+    return analyze_trace(builder.build())
+
+
+def test_a_mode_is_named_at_the_line_that_sets_it_and_priced_by_all_that_was_measured() -> None:
+    """20 ms of tracebacks in each step, and half of 59 ms in which gradients are searched."""
+    found = anomaly(searched_for_nan={"searched_ns": 50, "whole_ns": 100, "looks": 4})
+    finding = found.findings["lost_to_debugging"]
+    assert finding.status is Status.FAIL
+    assert finding.gain_s == pytest.approx((0.02 + 0.0295) * STEPS, rel=0.05)
+    assert (finding.where[0].file, finding.where[0].line) == ("/job/train.py", 11)
+    assert "switched on in train.py:11" in finding.title
+    assert finding.actions[0].startswith("In train.py:11: remove set_detect_anomaly(True)")
+    assert not finding.is_elsewhere
+    assert found.findings["debug_settings"].status is Status.INFO
+
+
+@pytest.mark.parametrize("told", [None, 7, {"searched_ns": 200, "whole_ns": 100}])
+def test_without_a_measure_of_its_compiled_part_the_saving_is_the_least(told: Any) -> None:
+    found = anomaly(searched_for_nan=told)
+    finding = found.findings["lost_to_debugging"]
+    assert finding.gain_s == pytest.approx(0.02 * STEPS, rel=0.05)
+    document = read_analysis(found.document())
+    assert "The fix would save at least 1.6" in document.verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("facts", "title"),
+    [
+        ({"frameworks": {"torch": {"deterministic": True}}}, "deterministic algorithms"),
+        ({"environment": {"MALLOC_PERTURB_": "165"}}, "fills each block"),
+    ],
+)
+def test_what_is_slower_on_purpose_is_only_told(facts: dict[str, Any], title: str) -> None:
+    finding = judged(**facts)
+    assert finding is not None
+    assert finding.status is Status.INFO
+    assert title in finding.title

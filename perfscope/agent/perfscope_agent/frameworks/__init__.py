@@ -88,6 +88,7 @@ _FINISHING = (
     "daal4py",
     "blas",
     "debug_settings",
+    "torch_anomaly",
 )
 
 

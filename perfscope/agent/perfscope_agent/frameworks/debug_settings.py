@@ -44,7 +44,12 @@ def at_backward() -> None:
 
 
 def finish() -> None:
-    """At exit: whether JAX compiles."""
-    disabled = getattr(getattr(sys.modules.get("jax"), "config", None), "jax_disable_jit", None)
-    if isinstance(disabled, bool):
-        metadata.framework("jax", disable_jit=disabled)
+    """At exit: what JAX and PyTorch were told that concerns all that runs."""
+    config = getattr(sys.modules.get("jax"), "config", None)
+    for name, fact in (("jax_disable_jit", "disable_jit"), ("jax_debug_nans", "debug_nans")):
+        value = getattr(config, name, None)
+        if isinstance(value, bool):
+            metadata.framework("jax", **{fact: value})
+    is_on = getattr(sys.modules.get("torch"), "are_deterministic_algorithms_enabled", None)
+    if is_on is not None:
+        metadata.framework("torch", deterministic=bool(is_on()))

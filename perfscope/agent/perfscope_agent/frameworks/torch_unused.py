@@ -14,7 +14,7 @@ import time
 from .. import metadata, notes, operand_arrays, recorder
 from ..kinds import Any, AnyFunction, Callable
 from ..pace import Budget
-from . import torch_compile, torch_gradients, torch_states
+from . import torch_anomaly, torch_compile, torch_gradients, torch_states
 
 _SOURCE = "torch"
 _FIRST = 4
@@ -218,27 +218,37 @@ _looker = _Looker()
 class Watch:
     """Looks at a backward pass that is in its `with`, if that is due."""
 
-    __slots__ = ("_arguments", "_begun", "_keywords")
+    __slots__ = ("_arguments", "_begun", "_is_counted", "_keywords")
 
     def __init__(self, arguments: Any, keywords: Any) -> None:
         """Takes what the program gives to `torch.autograd.backward`."""
         self._arguments, self._keywords = arguments, keywords
         self._begun: Any = None
+        self._is_counted: Any = False
 
     def __enter__(self) -> None:
         if _looker.is_due():
             self._begun = _guarded(_begun, self._arguments, self._keywords)
+        if self._begun is None:
+            loss = _loss(self._arguments, self._keywords)
+            self._is_counted = loss is not None and _guarded(torch_anomaly.begins, loss)
 
     def __exit__(self, *_: object) -> None:
+        if self._is_counted:
+            torch_anomaly.ends()
         if self._begun is not None:
             _guarded(_looker.end, *self._begun)
 
 
 def _begun(arguments: Any, keywords: Any) -> Any:
-    loss = arguments[0] if arguments else keywords.get("tensors")
-    # with `inputs` the program says what it wants the gradients of
+    loss = _loss(arguments, keywords)
+    return None if loss is None else _looker.begin(loss)
+
+
+def _loss(arguments: Any, keywords: Any) -> Any:
+    """What a pass begins at; None where the program says what it wants the gradients of."""
     is_chosen = keywords.get("inputs") is not None or len(arguments) > 5
-    return None if loss is None or is_chosen else _looker.begin(loss)
+    return None if is_chosen else arguments[0] if arguments else keywords.get("tensors")
 
 
 def _guarded(action: AnyFunction, *arguments: Any) -> Any:
