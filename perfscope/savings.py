@@ -44,8 +44,8 @@ OF_OTHERS = "by such fixes of other programs"
 ROUGHLY = "about "
 """What stands before all the time that a fix concerns: some save less, and some more."""
 
-LEAST = "at least "
-"""What stands before seconds that are a part of what a fix saves, as the rest was not measured."""
+OR_MORE = " or more"
+"""What stands behind seconds that are a part of what a fix saves, as the rest was not measured."""
 
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
@@ -84,13 +84,15 @@ class Wholes:
         is_bound: bool = False,
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
+        is_least: bool = False,
     ) -> str:
         """`2.57 s (27.5 % of the 9.36 s run), 2.50 s to 2.63 s as its steps vary`.
 
         That of a bound is not told: it is one of what the fault costs, and not of what a fix saves.
         """
         shares = self.shares(seconds)
-        text = f"{ROUGHLY if is_bound else ''}{format_seconds(seconds)}"
+        roughly = ROUGHLY if is_bound or is_least else ""
+        text = f"{roughly}{format_seconds(seconds)}{OR_MORE if is_least else ''}"
         between = "" if is_bound else interval_text(interval, is_by_assumption=is_by_assumption)
         return f"{text}{f' ({shares})' if shares else ''}{between}"
 
@@ -109,10 +111,10 @@ class Wholes:
 
         `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`. What an idle host has
         left of it is a part of what the run takes there. Where the run gives no range, and of a
-        bound, the saving that `leads` has that of the middle half of such fixes of other programs;
-        but for what `is_least`, of which a part was not measured.
+        bound, the saving that `leads` has that of the middle half of such fixes of other programs.
+        What `is_least` has none, as a part of it was not measured.
         """
-        told = f"{LEAST if is_least else ROUGHLY}{format_seconds(seconds)}"
+        told = f"{ROUGHLY}{format_seconds(seconds)}{OR_MORE if is_least else ''}"
         leads = leads and not is_least
         if not is_bound and (ends := _ends(interval)):
             why = ", depending on how it works out" if is_by_assumption else ""

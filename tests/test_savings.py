@@ -167,3 +167,11 @@ def test_a_saving_without_an_interval_has_the_range_of_such_fixes() -> None:
 
 def test_the_range_of_other_programs_is_told_of_what_leads_alone() -> None:
     assert Wholes(40.0, None).fix(2.0) == "about 2.00 s of this 40.0 s run, or 5.0 %"
+
+
+def test_a_saving_of_which_a_part_was_not_measured_reads_the_same_in_both_forms() -> None:
+    of = Wholes(40.0, None)
+    assert of.fix(12.0, leads=True, is_least=True) == (
+        "about 12.0 s or more of this 40.0 s run, or 30.0 %"
+    )
+    assert of.saving(12.0, is_least=True) == "about 12.0 s or more (30.0 % of the 40.0 s run)"

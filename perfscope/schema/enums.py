@@ -64,8 +64,8 @@ class NoInterval(Enum):
     """Why a saving that was replayed has no interval, of a run with enough parts to tell one."""
 
     LOAD = "load"  # it would hold for the load of this run's host alone
-    UNSEEN = "unseen"  # what the cause costs inside libraries is not in it: the saving is the least
-    PARTS = "parts"  # a part of it was timed apart from the run
+    UNSEEN = "unseen"  # not all that the cause costs inside libraries is in it
+    PARTS = "parts"  # part of it was timed separately, after the run
 
 
 class Basis(Enum):

@@ -6,6 +6,7 @@ Both are read defensively from the rank's metadata.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import frame_of
@@ -23,13 +24,24 @@ def set_in(metadata: Mapping[str, Any], fact: str) -> tuple[Frame, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def searched_share(torch: Mapping[str, Any]) -> float:
-    """What part of its backward passes PyTorch searches gradients for NaN; 0 where it is unknown.
+@dataclass(frozen=True)
+class Searched:
+    """What part of its backward passes PyTorch searches gradients for NaN, by their CPU time."""
 
-    A search of each size was timed when the program was over; the CPU time of the passes is theirs.
+    share: float  # of all passes, also of those without the mode
+    is_whole: bool  # whether each gradient counts in it
+
+
+def searched(torch: Mapping[str, Any]) -> Searched | None:
+    """How long gradients are searched for NaN; None where it is unknown.
+
+    A search of each size of a few passes was timed when the program was over.
     """
     told = torch.get("searched_for_nan")
     if not isinstance(told, Mapping):
-        return 0.0
-    searched, spent = whole(told.get("searched_ns")), whole(told.get("whole_ns"))
-    return searched / spent if 0 < searched < spent else 0.0
+        return None
+    search, looked = whole(told.get("searched_ns")), whole(told.get("whole_ns"))
+    in_mode, passes = whole(told.get("in_mode_ns")), whole(told.get("passes_ns"))
+    if not (0 < search < looked <= in_mode <= passes):
+        return None
+    return Searched(search / looked * in_mode / passes, is_whole=not whole(told.get("missed")))

@@ -224,7 +224,8 @@ def test_how_sure_the_finding_is_follows_from_its_interval(changes: Json, told: 
     [
         (None, "how much it varies: too few of its stretches compare."),
         ("load", "because the load of other processes differs between runs"),
-        ("unseen", "it is the least: what this costs inside libraries was not measured"),
+        ("parts", "because part of it was timed separately, after the run"),
+        ("unseen", "it may be more, as not all of what this costs inside libraries was measured"),
     ],
 )
 def test_why_no_interval_is_told_is_said(why: str | None, told: str) -> None:
@@ -232,6 +233,8 @@ def test_why_no_interval_is_told_is_said(why: str | None, told: str) -> None:
     row = leading(document, gain_s=2.0, gain_basis="replay", gain_interval_s=None)
     row["first_action"]["no_interval"] = why
     assert told in words(document)
+    page = shown(document, "findings").replace("\xa0", " ")
+    assert ("about 2.00 s or more" in page) == (why == "unseen")
 
 
 @pytest.mark.parametrize(

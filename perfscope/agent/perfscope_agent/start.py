@@ -334,7 +334,7 @@ def _finish() -> None:
         _try("samples of a worker", workers.finish)
         return
     _is_finished = True
-    from . import stacks
+    from . import afterwards, stacks
     from .frameworks import finish
 
     stacks.stop()
@@ -347,6 +347,7 @@ def _finish() -> None:
         ("end of the program", _note_end),
         ("placement", _note_placement),
         ("metadata", metadata.write),
+        ("afterwards", afterwards.finish),
     ):
         _try(name, action)
 
@@ -360,8 +361,7 @@ def _finish_details() -> None:
 
 def _note_end() -> None:
     """The program's own work is over; what kills the process now does so in its teardown."""
-    rec = recorder.current
-    metadata.facts["program_end_ns"] = rec.now() if rec is not None else None
+    metadata.facts["program_end_ns"] = recorder.current and recorder.current.now()
 
 
 def _close_step() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import metadata, notes, switches
+from . import metadata
 from .kinds import Any
 from .recorder import Recorder
 
@@ -50,7 +50,3 @@ def note(rec: Recorder | None) -> None:
         metadata.facts["profile_function"] = max(by_tools, calls)
     if lines > _HALF:
         metadata.facts["trace_function"] = lines
-    try:
-        switches.note()
-    except Exception as error:
-        notes.failure("lines that switch modes on", error)

@@ -12,7 +12,7 @@ from perfscope.schema.enums import Account, Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Rank
 from perfscope.trace.switches import set_in
-from perfscope.units import inside, listed
+from perfscope.units import format_count, inside, listed
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class _Setting:
     action: str
     status: Status = Status.INFO
     fact: str = ""  # by which the lines are told that switch it on, if the program has some
+    is_by_program: bool = False  # whether nothing else does: no variable, option or other tool
 
 
 GREP = ", which `grep -rn {0} .` finds"
@@ -65,6 +66,7 @@ SETTINGS = (
         "the program: Keras then compiles the step once, with tf.function.",
         Status.FAIL,
         "run_eagerly",
+        is_by_program=True,
     ),
     _Setting(
         "run_functions_eagerly",
@@ -74,6 +76,7 @@ SETTINGS = (
         "Leave tf.config.run_functions_eagerly(True) out of the program.",
         Status.FAIL,
         "functions_run_eagerly",
+        is_by_program=True,
     ),
     _Setting(
         "disable_jit",
@@ -103,17 +106,19 @@ SETTINGS = (
         "Remove set_detect_anomaly(True), or the `with` block of detect_anomaly(){grep}.",
         Status.WARN,
         "anomaly_mode",
+        is_by_program=True,
     ),
     _Setting(
         "deterministic algorithms",
         _noted("torch", "deterministic"),
-        "PyTorch runs deterministic algorithms alone",
+        "PyTorch takes deterministic algorithms where it has them",
         "With torch.use_deterministic_algorithms PyTorch takes slower algorithms where the fast "
         "ones add up in any order, and fills memory that it allocates.",
         "Where results need not be the same to the last bit, leave "
         "torch.use_deterministic_algorithms(True) out; where they must, "
         "torch.utils.deterministic.fill_uninitialized_memory = False spares filling memory.",
         fact="deterministic",
+        is_by_program=True,
     ),
     _Setting(
         "a trace function",
@@ -192,11 +197,6 @@ SETTINGS = (
                 "Each block of memory is filled with a value when it is allocated and freed.",
             ),
             (
-                "MALLOC_CHECK_",
-                "The C library checks each block of memory",
-                "Each block of memory is checked when it is allocated and freed.",
-            ),
-            (
                 "MKL_VERBOSE",
                 "MKL writes a line for each call",
                 "Each call of MKL is timed, and a line is written about it.",
@@ -228,10 +228,10 @@ def judge(run: Facts) -> Outcome:
     status = first.status if share >= thresholds.FAIL_SHARE else Status.INFO
     return Finding(
         status=status,
-        title=first.title,
+        title=f"{first.title}{_switched_on(first, where)}",
         summary=(
             f"{first.does} Training takes {wording.of_window(share)}; how much shorter it would be "
-            "without this is not known from this run: as many steps without it tell."
+            "without this, this run does not tell: compare with a run of as many steps without it."
         ),
         confidence=Confidence.HIGH,
         ranks=ranks,
@@ -246,6 +246,19 @@ def _set_in(results: Results, setting: _Setting) -> tuple[Frame, ...]:
     """The lines that switch it on, as far as the program has some."""
     found = (set_in(rank.metadata, setting.fact) for rank in results.trace.ranks)
     return next((places for places in found if places), ()) if setting.fact else ()
+
+
+def _switched_on(setting: _Setting, where: Sequence[Frame]) -> str:
+    """At which line it is switched on, behind the title; what else may have done it is said.
+
+    A line that was found need not have run: it is sure where there is no other.
+    """
+    if not where:
+        return ""
+    is_sure = setting.is_by_program and len(where) == 1
+    more = f", or at {format_count(len(where) - 1)} more" if len(where) > 1 else ""
+    how = "" if is_sure else "which may be "
+    return f", {how}switched on in {wording.place(where[0])}{more}"
 
 
 def _action(setting: _Setting, where: Sequence[Frame]) -> str:

@@ -29,7 +29,7 @@ from perfscope.report.sections.sureness import (
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import ROUGHLY, Wholes
+from perfscope.savings import OR_MORE, ROUGHLY, Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
@@ -96,8 +96,13 @@ def fix_text(row: Outcome, of: Wholes) -> str:
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
         under_load_s=found.under_load_s if isinstance(found, FirstAction) else None,
-        is_least=isinstance(found, FirstAction) and found.no_interval is NoInterval.UNSEEN,
+        is_least=is_least(found),
     )
+
+
+def is_least(found: Outcome | FirstAction) -> bool:
+    """Whether a part of what is saved was not measured."""
+    return isinstance(found, FirstAction) and found.no_interval is NoInterval.UNSEEN
 
 
 def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
@@ -108,6 +113,7 @@ def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
         is_bound=is_bound(found),
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
+        is_least=is_least(found),
     )
 
 
@@ -135,8 +141,10 @@ def bridge_text(row: Outcome) -> str:
 
 def _saved(found: Outcome | FirstAction) -> str:
     """The seconds alone; "" if not known."""
-    roughly = ROUGHLY if is_bound(found) else ""
-    return "" if found.gain_s is None else f"{roughly}{seconds(found.gain_s)}"
+    if found.gain_s is None:
+        return ""
+    roughly = ROUGHLY if is_bound(found) or is_least(found) else ""
+    return f"{roughly}{seconds(found.gain_s)}{OR_MORE if is_least(found) else ''}"
 
 
 def weight(row: Outcome) -> StatusWord:

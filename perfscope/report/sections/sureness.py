@@ -15,10 +15,10 @@ NO_INTERVAL = {
     None: f"{OWN}: too few of its stretches compare",
     NoInterval.LOAD: f"{OWN}, because the load of other processes differs between runs",
     NoInterval.UNSEEN: (
-        "it is the least: what this costs inside libraries was not measured, and a run of as many "
-        "steps without it tells"
+        "it may be more, as not all of what this costs inside libraries was measured: compare with "
+        "a run of as many steps without it"
     ),
-    NoInterval.PARTS: f"{OWN}, as a part of it was timed apart from the run",
+    NoInterval.PARTS: f"{OWN}, because part of it was timed separately, after the run",
 }
 """What is said in place of an interval."""
 

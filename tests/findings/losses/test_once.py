@@ -283,7 +283,8 @@ def test_a_setting_for_debugging_is_priced_by_what_is_lost_to_it() -> None:
     assert told.status is Status.INFO
     assert "what is lost to it" in told.summary
     assert told.actions == ()
-    set_at = replace(mode, where=(Frame("main", "/job/train.py", 3),))
+    at = Frame("main", "/job/train.py", 3)
+    set_at = replace(mode, title="Anomaly mode, switched on in main() (train.py:3)", where=(at,))
     switched, _ = with_remedy(run, [replace(lost, is_elsewhere=True), set_at])
     assert switched.title == "Anomaly mode, switched on in main() (train.py:3)"
     assert not switched.is_elsewhere

@@ -88,7 +88,6 @@ _FINISHING = (
     "daal4py",
     "blas",
     "debug_settings",
-    "torch_anomaly",
 )
 
 

@@ -51,5 +51,5 @@ def finish() -> None:
         if isinstance(value, bool):
             metadata.framework("jax", **{fact: value})
     is_on = getattr(sys.modules.get("torch"), "are_deterministic_algorithms_enabled", None)
-    if is_on is not None:
+    if is_on is not None and ("torch" in _noted or is_on()):
         metadata.framework("torch", deterministic=bool(is_on()))

@@ -1,8 +1,9 @@
 """What anomaly mode adds to a backward pass: each gradient in it is searched for NaN.
 
 No sample shows that: the search runs in compiled code, as the gradients do. So the graphs of a few
-passes tell how large the gradients are, and at the end, when the program is over, a search of each
-size is timed on this CPU. With what these passes took of the CPU that is a share of the passes.
+passes tell how large the gradients are, and when the program is over, a search of each size is
+timed on this CPU. With what these passes took of the CPU that is a share of the passes, and with
+what all passes took, and those in the mode, a share of all of them.
 """
 
 from __future__ import annotations
@@ -21,45 +22,66 @@ _MOST_LOOKS = 4
 _MOST_NODES = 5000
 _MOST_SIZES = 64
 _TIMES = 7
-_PRECISIONS = ("float16", "bfloat16", "float32", "float64")
+_MOST_VALUES = 1 << 20
+"""Of an array that is searched: a larger one takes as long for each value, or longer."""
+
+_MOST_NS = 300000000
+"""All searches together."""
+
+_PRECISIONS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_OFF, _ON, _LOOKED_AT = range(3)
 
 _sizes: dict[tuple[str, int], int] = {}
 """How many gradients have a type and a number of values, in all passes that were looked at."""
-_spent_ns = [0, 0]
-"""Of the CPU, by these passes, and by the thread before the one that runs."""
+_spent_ns = [0, 0, 0]
+"""Of the CPU, by all passes, by those in this mode, and by those of them that were looked at."""
 _passes = [0, 0]
 """In this mode, and those of them that were looked at."""
+_missed = [0]
+"""Gradients in passes that were looked at whose size is not among those kept."""
 
 
-def begins(loss: Any) -> bool:
-    """Looks at the graph of a pass that begins; whether it is one of those that count."""
+def begins(loss: Any) -> tuple[int, int]:
+    """Looks at a pass that begins, and at its graph if that is known: what kind it is, and when."""
     torch: Any = sys.modules.get("torch")
-    if _passes[1] >= _MOST_LOOKS or not torch.is_anomaly_enabled():
-        return False
-    _passes[0] += 1
-    searches = getattr(torch, "is_anomaly_check_nan_enabled", None)
+    kind = _OFF
+    if torch.is_anomaly_enabled():
+        # before it could be chosen, each pass of the mode was searched
+        searches = getattr(torch, "is_anomaly_check_nan_enabled", None)
+        kind = _ON if searches is None or searches() else _OFF
+    if kind == _ON:
+        _passes[0] += 1
+        if loss is not None and _passes[0] > _FIRST and _passes[1] < _MOST_LOOKS and _looks(loss):
+            kind = _LOOKED_AT
+    return kind, time.thread_time_ns()
+
+
+def _looks(loss: Any) -> bool:
+    """Notes the gradients of a pass; whether they are known."""
     # a generator of several would be used up
     losses = loss if type(loss) in (list, tuple) else [loss]
-    is_known = searches is not None and searches() and _passes[0] > _FIRST
-    if not is_known or any(getattr(one, "grad_fn", None) is None for one in losses):
+    if any(getattr(one, "grad_fn", None) is None for one in losses):
         return False
     is_on_cpu = all(one.device.type == "cpu" for one in losses)
     found = _gradients([one.grad_fn for one in losses]) if is_on_cpu else None
-    if found is None:
-        return False
-    for one in found:
+    for one in found or ():
         if one in _sizes or len(_sizes) < _MOST_SIZES:
             _sizes[one] = _sizes.get(one, 0) + 1
-    _spent_ns[1] = time.thread_time_ns()
-    return True
+        else:
+            _missed[0] += 1
+    return found is not None
 
 
-def ends() -> None:
-    """The pass is over."""
-    _passes[1] += 1
-    _spent_ns[0] += time.thread_time_ns() - _spent_ns[1]
-    if _passes[1] == _MOST_LOOKS:  # also of a mode that the first pass was without
-        metadata.framework(_SOURCE, anomaly_mode=True)
+def ends(kind: int, begin_ns: int) -> None:
+    """A pass of a kind is over that began then."""
+    spent_ns = time.thread_time_ns() - begin_ns
+    _spent_ns[0] += spent_ns
+    _spent_ns[1] += spent_ns if kind != _OFF else 0
+    if kind == _LOOKED_AT:
+        _passes[1] += 1
+        _spent_ns[2] += spent_ns
+        if _passes[1] == _MOST_LOOKS:  # also of a mode that the first pass was without
+            metadata.framework(_SOURCE, anomaly_mode=True)
 
 
 def _gradients(roots: list[Any]) -> list[tuple[str, int]] | None:
@@ -87,30 +109,49 @@ def _gradients(roots: list[Any]) -> list[tuple[str, int]] | None:
     return found
 
 
-def finish() -> None:
-    """At exit: times a search of each size, and notes what part of the passes they are."""
+def measure() -> bool:
+    """When all is over: times a search of each size, and notes what part of the passes they are.
+
+    What takes most comes first. What is left when the time is spent, or cannot be searched, is
+    told to be missing.
+    """
     torch: Any = sys.modules.get("torch")
-    if not _passes[1] or not _spent_ns[0]:
-        return
-    searched_ns = sum([count * _search_ns(torch, *one) for one, count in _sizes.items()])
-    told = {"looks": _passes[1], "searched_ns": searched_ns, "whole_ns": _spent_ns[0]}
+    if not _passes[1] or not _spent_ns[2]:
+        return False
+    begin_ns = time.monotonic_ns()
+    searched_ns, missed = 0, _missed[0]
+    for (kind, values), count in sorted(_sizes.items(), key=lambda one: -one[0][1] * one[1]):
+        if kind not in _PRECISIONS or time.monotonic_ns() - begin_ns > _MOST_NS:
+            missed += count
+        elif values:
+            searched_ns += count * _search_ns(torch, kind, values)
+    told = {
+        "looks": _passes[1],
+        "searched_ns": searched_ns,
+        "whole_ns": _spent_ns[2],
+        "in_mode_ns": _spent_ns[1],
+        "passes_ns": _spent_ns[0],
+        "missed": missed,
+    }
     metadata.framework(_SOURCE, searched_for_nan=told)
+    return True
 
 
 def _search_ns(torch: Any, kind: str, values: int) -> int:
     """What it usually takes to search so many values, as PyTorch does it."""
-    if kind not in _PRECISIONS or not values:
-        return 0
-    array = torch.zeros(values, dtype=getattr(torch, kind))
+    searched = min(values, _MOST_VALUES)
+    array = torch.zeros(searched, dtype=getattr(torch, kind), device="cpu")
     spent_ns = []
     for _ in range(_TIMES):
         begin_ns = time.thread_time_ns()
         torch.isnan(array).any().item()
         spent_ns.append(time.thread_time_ns() - begin_ns)
-    return sorted(spent_ns)[_TIMES // 2]
+    return sorted(spent_ns)[_TIMES // 2] * values // searched
 
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     _sizes.clear()
-    _passes[:] = _spent_ns[:] = 0, 0
+    _passes[:] = 0, 0
+    _spent_ns[:] = 0, 0, 0
+    _missed[0] = 0

@@ -218,24 +218,23 @@ _looker = _Looker()
 class Watch:
     """Looks at a backward pass that is in its `with`, if that is due."""
 
-    __slots__ = ("_arguments", "_begun", "_is_counted", "_keywords")
+    __slots__ = ("_arguments", "_begun", "_keywords", "_seen")
 
     def __init__(self, arguments: Any, keywords: Any) -> None:
         """Takes what the program gives to `torch.autograd.backward`."""
         self._arguments, self._keywords = arguments, keywords
         self._begun: Any = None
-        self._is_counted: Any = False
+        self._seen: Any = None
 
     def __enter__(self) -> None:
         if _looker.is_due():
             self._begun = _guarded(_begun, self._arguments, self._keywords)
-        if self._begun is None:
-            loss = _loss(self._arguments, self._keywords)
-            self._is_counted = loss is not None and _guarded(torch_anomaly.begins, loss)
+        loss = None if self._begun is not None else _loss(self._arguments, self._keywords)
+        self._seen = _guarded(torch_anomaly.begins, loss)
 
     def __exit__(self, *_: object) -> None:
-        if self._is_counted:
-            torch_anomaly.ends()
+        if self._seen is not None:
+            torch_anomaly.ends(*self._seen)
         if self._begun is not None:
             _guarded(_looker.end, *self._begun)
 

@@ -1,0 +1,28 @@
+"""What is looked up and measured once the program is over, of what it ran under."""
+
+from __future__ import annotations
+
+import sys
+
+from . import metadata, notes, switches
+from .kinds import Callable
+
+
+def finish() -> None:
+    """At exit, when all else is written: what kills the process now costs nothing but this."""
+    anomaly = sys.modules.get("%s.frameworks.torch_anomaly" % __package__)
+    actions = [("lines that switch modes on", switches.note)]
+    if anomaly is not None:
+        actions.append(("searches for NaN", anomaly.measure))
+    is_new = [_done(*one) for one in actions]
+    if any(is_new):
+        metadata.write()
+
+
+def _done(name: str, action: Callable[[], bool]) -> bool:
+    """Whether an action noted something."""
+    try:
+        return action()
+    except Exception as error:
+        notes.failure(name, error)
+        return True
