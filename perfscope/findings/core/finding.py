@@ -68,6 +68,8 @@ class Gain:
     # what the change saves while other work holds the job up; None where that is no more
     under_load_s: float | None = None
     no_interval: NoInterval | None = None  # why there is none, of a replay that could tell one
+    # what late ranks wait longer for CPUs than others is taken off already
+    is_on_equal_cpus: bool = False
     spent: Spent | None = None  # what the title or the action says that it takes
     bridge: str = ""  # how that leads to the seconds, in sentences
 

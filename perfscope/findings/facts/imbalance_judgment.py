@@ -347,7 +347,8 @@ def _less(
     """The part of a gain that is not due to one rank waiting for CPUs longer than the others."""
     if on_equal_cpus is None or on_equal_cpus.gain_s >= whole.seconds:
         return whole
-    return replace(replayed(results, on_equal_cpus, facts.edits), is_once=facts.is_single)
+    less = replayed(results, on_equal_cpus, facts.edits)
+    return replace(less, is_once=facts.is_single, is_on_equal_cpus=True)
 
 
 def _status(facts: ImbalanceFacts, gain: Gain, *, is_explained: bool) -> Status:

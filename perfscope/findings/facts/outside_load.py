@@ -215,28 +215,37 @@ def _there(load: OutsideLoad, gain: Gain, measured_s: float) -> Gain:
 
 
 def _on_free_cpus(asked: OnFreeCpus, gain: Gain, usual: float) -> Gain:
-    """The gain, less by what it is less on such CPUs; of what was not replayed a part is left."""
+    """The gain, less by what it is less on such CPUs; of what was not replayed a part is left.
+
+    Of a gain without what late ranks wait longer for CPUs, a part as large as of one with that
+    would take the same waiting off twice.
+    """
     if gain.seconds <= 0 or gain.is_of_run:
         return gain
-    part = _left(asked, gain) if gain.edits else usual
-    if part is None or part >= 1.0:
+    here_s, part = gain.seconds, usual
+    if gain.edits:
+        found = _replayed(asked, gain.edits)
+        if found is None:
+            return gain
+        here_s = found[0] if gain.is_on_equal_cpus else here_s
+        part = found[1] / (gain.seconds if gain.is_on_equal_cpus else found[0])
+    if part >= 1.0:
         return gain
-    found = gain.of(part * gain.seconds)
     interval, once_s = gain.interval_s, gain.once_s
     return replace(
-        found,
+        gain.of(part * gain.seconds),
         interval_s=interval and (part * interval[0], part * interval[1]),
         once_s=None if once_s is None else part * once_s,
-        under_load_s=gain.seconds,
+        under_load_s=max(here_s, gain.seconds),
     )
 
 
-def _left(asked: OnFreeCpus, gain: Gain) -> float | None:
-    """The part of a replayed gain that is left there; None where it is not less."""
+def _replayed(asked: OnFreeCpus, edits: Sequence[Edit]) -> tuple[float, float] | None:
+    """What edits save here and there; None where nobody knows."""
     try:
-        here, there = asked.replay.predict(gain.edits), asked.predict(gain.edits)
+        here, there = asked.replay.predict(edits), asked.predict(edits)
     except RefusedEditError:
         return None
     if here is None or there is None or here.gain_s <= 0:
         return None
-    return max(there.gain_s, 0.0) / here.gain_s
+    return here.gain_s, max(there.gain_s, 0.0)

@@ -253,3 +253,39 @@ def test_an_account_in_which_no_cpu_is_wanted_takes_as_long_on_free_cpus() -> No
     assert found["busy_host"].status is Status.INFO
     alone = found["rank_zero_evaluation"]
     assert alone.gain_s == pytest.approx(EVALUATION_S * STEPS / EVERY, rel=0.05)
+
+
+def test_what_a_late_rank_waits_longer_for_cpus_is_taken_off_once() -> None:
+    """Rank 0 has 100 ms more to do in each step, and both ranks lack a CPU half of their work.
+
+    On CPUs of their own the step takes 110 ms in place of 210 ms, and 60 ms without that: what
+    rank 0 waits longer for a CPU, 50 ms, is neither saved nor counted twice.
+    """
+    step_s, loop_s, rest_s = 0.21, 0.1, 0.1
+    builder = TraceBuilder(2, end_s=2.0 + STEPS * step_s)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.5 + STEPS * step_s)
+        rank.set(cpu_count_allowed=1, cpus_allowed=str(number))
+        own_s = rest_s + (0.0 if number else loop_s)
+        for step in range(STEPS):
+            begin = 1.0 + step * step_s
+            end = begin + step_s
+            rank.step(step, begin, end)
+            rank.op("MPI_Allreduce", begin + own_s, end, comm=0, seq=step, sent=8)
+            for place in range(10):
+                rank.stack(begin + rest_s * place / 10, (SOLVER, SOLVES))
+                if not number:
+                    rank.stack(begin + rest_s + loop_s * place / 10, (LOOPS, SOLVES))
+            for tick in range(3):
+                at = begin + step_s * tick / 3
+                worked_s = step * own_s + min(own_s, at - begin)
+                rank.main_sample(at, cpu_s=worked_s / 2, queue_delay_s=worked_s / 2)
+                rank.process_sample(at, cpu_s=worked_s / 2, queue_delay_s=worked_s / 2)
+                rank.cpu_sample(at, busy_s=at, used_s=worked_s / 2, cpus=1)
+    found = analyze_trace(builder.build()).findings
+    late = next(one for name in ("straggler", "load_imbalance") if (one := found[name]).gain)
+    assert late.gain is not None
+    assert late.gain.is_on_equal_cpus
+    whole_s = 0.5 * loop_s * STEPS
+    saved_s = whole_s if late.id == "straggler" else whole_s / 2
+    assert late.gain.seconds == pytest.approx(saved_s, rel=0.1)
