@@ -94,6 +94,17 @@ class Operand:
 
 
 @dataclass(frozen=True)
+class Multiplied:
+    """What a product of two matrices is made of, and what it is multiplied by at once."""
+
+    left: tuple[str, ...]  # names that the first factor is made of, element by element
+    right: tuple[str, ...]  # the same of the second one
+    by: str
+    by_shape: tuple[int, ...]  # of that, at the last look
+    is_first: bool  # whether the product is the left factor of the other one
+
+
+@dataclass(frozen=True)
 class WorkedOn:
     """One instruction of the program, and all that it was seen to take."""
 
@@ -122,6 +133,7 @@ class WorkedOn:
     # names of operands that derive from what the same instruction has returned before
     fed_back: tuple[str, ...] = ()
     outside: int = 0  # of a function, a digest of what it reads of its module; 0 unknown
+    multiplied: Multiplied | None = None  # of a product that is there for another one
 
 
 def worked_on(metadata: Mapping[str, Any], what: str = "sites") -> tuple[WorkedOn, ...]:
@@ -172,6 +184,7 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             at_meetings=tuple(_meetings(site.get("at_meetings"))),
             fed_back=_names(site.get("fed_back"), _MOST_COMPUTED),
             outside=_count(site, "outside"),
+            multiplied=_multiplied(site.get("multiplied")),
         )
 
 
@@ -199,6 +212,18 @@ def frame_of(told: Any) -> Frame | None:
     place = str(told).split("\x1f")
     is_place = len(place) == 3 and place[2].isascii() and place[2].isdigit()
     return Frame(place[0], place[1], int(place[2][:9])) if is_place else None
+
+
+def _multiplied(told: Any) -> Multiplied | None:
+    if not isinstance(told, Mapping):
+        return None
+    return Multiplied(
+        left=_names(told.get("left"), _MOST_COMPUTED),
+        right=_names(told.get("right"), _MOST_COMPUTED),
+        by=str(told.get("by", ""))[:LONGEST_NAME],
+        by_shape=_shape(told.get("by_shape")),
+        is_first=told.get("is_first") is True,
+    )
 
 
 def _callers(told: Any) -> Iterator[tuple[Frame, int]]:

@@ -29,7 +29,7 @@ def indexed(code: CodeType, last: int) -> str:
         return ""
     found = bytecode.made_before(raw, last, 2) or []
     is_of_axes = not found or found[-1][0] == "BUILD_TUPLE"
-    return "" if is_of_axes else _variable(code, _made(found, 1))
+    return "" if is_of_axes else _variable(code, made_at(found, 1))
 
 
 def picked(code: CodeType, last: int) -> tuple[str, int]:
@@ -44,8 +44,8 @@ def picked(code: CodeType, last: int) -> tuple[str, int]:
     if not found or found[-1][0] != "BUILD_TUPLE":
         return name, 0
     axes = range(found[-1][1])
-    some = [axis for axis in axes if not _is_all(code, _made(found[:-1], 2 + axis))]
-    name = _variable(code, _made(found, 1))
+    some = [axis for axis in axes if not _is_all(code, made_at(found[:-1], 2 + axis))]
+    name = _variable(code, made_at(found, 1))
     return (name, some[0]) if name and len(some) == 1 else ("", 0)
 
 
@@ -56,7 +56,7 @@ def written(code: CodeType, last: int) -> str:
         return ""
     name, argument = _names[raw[last]], branches.argument(raw, last)
     if name == "STORE_SUBSCR":
-        return _variable(code, _made(bytecode.made_before(raw, last, 3) or [], 2))
+        return _variable(code, made_at(bytecode.made_before(raw, last, 3) or [], 2))
     above, own = bytecode.call_shape(name, argument)
     last = bytecode.complete(raw, last)
     found = (bytecode.made_before(raw, last, above + own) or []) if own else []
@@ -66,7 +66,7 @@ def written(code: CodeType, last: int) -> str:
     if type(keywords) is not tuple or "out" not in keywords:
         return ""
     behind = len(keywords) - keywords.index("out") - 1 + in_stack
-    return _variable(code, _made(found, above + own - behind))
+    return _variable(code, made_at(found, above + own - behind))
 
 
 def met(code: CodeType, last: int) -> list[str]:
@@ -183,7 +183,7 @@ def _put_back(code: CodeType) -> list[str]:
     return [bytecode.name(code, path) for path in found]
 
 
-def _made(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]]:
+def made_at(found: list[tuple[str, int, int]], level: int) -> list[tuple[str, int]]:
     """The instructions that made the value at one height of the stack, from 1 on."""
     if any(one[0].startswith(_MOVES) for one in found):
         return []
@@ -211,6 +211,6 @@ def _variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:
 
 def container(code: CodeType, last: int) -> tuple[object, ...]:
     """The path of the variable, or its attribute, that a test for membership searches; () none."""
-    found = _made(bytecode.made_before(code.co_code, last, 2) or [], 2)
+    found = made_at(bytecode.made_before(code.co_code, last, 2) or [], 2)
     paths = bytecode.paths(code, found) if _variable(code, found) else []
     return paths[0] if paths else ()

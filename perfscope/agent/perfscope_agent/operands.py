@@ -63,6 +63,7 @@ class _Asked:
         """Where the frame is, and the paths that are asked."""
         paths = () if self.site is None else self.site.paths
         paths += tuple([one.result[0] for one in self.later])
+        paths += () if self.site is None else self.site.asks_also()
         paths += () if self.called is None else self.called.paths
         return (*self._place, paths + tuple([path for one in self.calls for path in one.paths]))
 
@@ -240,6 +241,10 @@ class Looker:
             answer = next(left, None)
             if answer and answer[1] in read:
                 other.see_result(read[answer[1]][1])
+        if asked.site is not None and asked.site.asks_also():
+            answer = next(left, None)
+            if answer and answer[1] in read:
+                asked.site.applied = read[answer[1]][0]
         if asked.called is not None:
             called = asked.called
             told = list(islice(left, len(called.paths)))

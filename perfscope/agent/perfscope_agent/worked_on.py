@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from . import accesses, bytecode, flows, loops, recorder
+from . import accesses, bytecode, flows, loops, products, recorder
 from .contents import AtMeetings, Contents
 from .kinds import Any, CodeType
 from .operand_arrays import Array
@@ -91,6 +91,8 @@ class Site:
         self.computed = accesses.computed(code)
         stored = bytecode.stored_local(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
+        self.product = products.product(code, last)
+        self.applied: Array | None = None  # what its product was seen to be multiplied by
         self.visits = self.looks = self.whole_looks = self.result_looks = self.callees = 0
         self.first_ns, self.last_ns, self.is_innermost = 0, 0, True
         self.contents, self.results = Contents(), Contents()
@@ -115,6 +117,23 @@ class Site:
         """Takes note of what its result was when it was looked at later."""
         self.result_looks += bool(digest)
         self.results.see(digest)
+
+    def asks_also(self) -> _Paths:
+        """What its result is multiplied by: no operand of its own."""
+        return () if self.product is None else (self.product.applied,)
+
+    def _multiplied(self) -> dict[str, Any] | None:
+        """What its product is made of and multiplied by; None where nobody saw that."""
+        product, array = self.product, self.applied
+        if product is None or array is None:
+            return None
+        return {
+            "left": [redact_value(name) for name in product.left],
+            "right": [redact_value(name) for name in product.right],
+            "by": redact_value(bytecode.name(self.code, product.applied)),
+            "by_shape": list(array.shape),
+            "is_first": product.is_first,
+        }
 
     def place(self, places: Places) -> str:
         """Its function, file and line."""
@@ -175,6 +194,7 @@ class Site:
             "picked_axis": self.axis,
             "picked_apart": self._apart(),
             "adds": self.adds,
+            **({} if self.applied is None else {"multiplied": self._multiplied()}),
             "met": [redact_value(name) for name in self.met],
             "made": self._made(places),
             "updated": [redact_value(n) for n, _ in operands if n.partition("[")[0] in updated],

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.thresholds import FAIL_SHARE
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.told import is_left, told_only
-from perfscope.judging import MAJOR
+from perfscope.judging import FEWEST_SAMPLES, MAJOR
 from perfscope.losses.patterns import FEWEST_UNITS, MOST_OF
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Early, Edit, RefusedEditError
@@ -29,13 +31,17 @@ def told_of_beginning(run: Facts, findings: Sequence[Finding]) -> tuple[Finding,
     """The findings; work that only the first steps do is a note, and so is being late by it.
 
     That is work of which the replay takes away nearly all in the first steps, no more than a tenth
-    of them, and next to none in the later ones: there it would be no finding. Of ranks that do
-    more than others nothing of the kind is said, nor of what the host does: that may come back.
+    of them or the first of several epochs, and next to none in the later ones: there it would be no
+    finding. Of ranks that do more than others nothing of the kind is said, nor of what the host
+    does: that may come back.
     """
     if not _is_from_the_start(run.results):
         return tuple(findings)
+    epoch = _first_epoch(run.results)
     early = {
-        one.id: found for one in findings if (found := _early(run.replay, one)) and _is_over(found)
+        one.id: found
+        for one in findings
+        if (found := _early(run.replay, one)) and _is_over(found, epoch)
     }
     if not early:
         return tuple(findings)
@@ -79,12 +85,27 @@ def _takes_work_away(edit: Edit) -> bool:
     return is_work and not is_leveled and edit.factor < 1.0
 
 
-def _is_over(found: Early) -> bool:
-    """Whether next to none of it is left behind the first steps; a single one is judged as such."""
+def _first_epoch(results: Results) -> int:
+    """The steps of the first epoch, where the program tells it and several later ones; else 0."""
+    found = []
+    for rank in results.trace.ranks:
+        epochs = rank.steps["epoch"]
+        numbers = np.unique(epochs)
+        is_told = len(numbers) > FEWEST_SAMPLES and numbers[0] >= 0
+        found.append(int(np.count_nonzero(epochs == numbers[0])) if is_told else 0)
+    return min(found, default=0)
+
+
+def _is_over(found: Early, epoch: int) -> bool:
+    """Whether next to none of it is left behind the first steps; a single one is judged as such.
+
+    What the later ones of several epochs do without belongs to the first one, however long it is.
+    """
     is_of_several = found.of >= 2 * FEWEST_UNITS and found.steps > max(1, found.of // 100)
     is_most = found.gain_s >= MOST_OF * (found.gain_s + found.rest_s)
     is_little_left = found.rest_s < FAIL_SHARE * found.rest_length_s
-    return is_of_several and found.steps <= MAJOR * found.of and is_most and is_little_left
+    is_short = found.steps <= max(MAJOR * found.of, epoch)
+    return is_of_several and is_short and is_most and is_little_left
 
 
 def _note(finding: Finding, found: Early) -> Finding:

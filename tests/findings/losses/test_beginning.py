@@ -28,11 +28,12 @@ def run(
     doing: FrameLike = DECODE,
     is_input: bool = False,
     is_same_work: bool = False,
+    epochs: int = 0,
 ) -> Trace:
     """Two ranks with equal work, and in some steps some of them do more before it; others wait.
 
     `is_input` marks that as waiting for a batch; `is_same_work` makes it no work of its own: what
-    all steps do takes twice as long there.
+    all steps do takes twice as long there. `epochs`: as many of one length are told.
     """
     most = sum(MORE_S for step in range(STEPS) if has_more(step))
     builder = TraceBuilder(2, end_s=3.0 + (WORK_S + MEETING_S) * STEPS + most)
@@ -52,7 +53,7 @@ def run(
             for part in range(10):
                 rank.stack(begin + own_s + 0.01 * part + 0.005, frames)
             rank.op("MPI_Allreduce", begin + own_s + WORK_S, end, seq=step)
-            rank.step(step, begin, end)
+            rank.step(step, begin, end, **({"epoch": step * epochs // STEPS} if epochs else {}))
             rank.process_sample(end, cpu_s=end, runnable=1)
         begin = end
     for rank in both:
@@ -127,3 +128,18 @@ def test_of_a_part_of_the_run_nobody_knows_what_came_before() -> None:
     assert "only in the first 8" in analyze_trace(whole).findings["data_stall"].title
     assert part.gain_s == pytest.approx(6 * MORE_S, rel=0.05)
     assert "only in the first" not in part.title
+
+
+@pytest.mark.parametrize(
+    ("last", "epochs", "is_note"),
+    [(20, 4, True), (20, 0, False), (20, 2, False), (40, 4, False), (20, 8, False)],
+    ids=["the first of four", "not told", "of two", "the first two of four", "two of eight"],
+)
+def test_what_the_first_of_several_epochs_does_alone_is_a_note(
+    last: int, epochs: int, *, is_note: bool
+) -> None:
+    """A fourth of all steps is too many of the first ones, but where an epoch ends with them."""
+    analyzed = analyze_trace(run(until(last), epochs=epochs))
+    told = analyzed.findings["lost_to_data_preparation"]
+    assert (told.status is Status.INFO) is is_note
+    assert told.title.endswith(f", only in the first {last} of {STEPS} steps") is is_note
