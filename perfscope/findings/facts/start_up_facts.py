@@ -5,6 +5,7 @@ from statistics import median_high, median_low
 
 from perfscope.attribution.start_up import StartUp
 from perfscope.findings.core import thresholds
+from perfscope.findings.core.gain import waited_s
 from perfscope.findings.facts.serial_work import SerialWork, edits_of
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
@@ -68,7 +69,8 @@ def start_up_facts(
     setup_s, is_replayed = 0.0, False
     if beyond(start_up.setup_s) > 0:
         prediction = replay.predict([edit], after=edits_of(alone))
-        setup_s = prediction.gain_s if prediction else beyond(start_up.setup_s)
+        most_s = min(beyond(start_up.setup_s), waited_s(results))
+        setup_s = prediction.gain_s if prediction else most_s
         is_replayed = prediction is not None
     if setup_s < thresholds.WARN_SHARE * results.window_s:
         setup_s, is_replayed = 0.0, False

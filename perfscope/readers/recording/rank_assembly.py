@@ -15,6 +15,7 @@ from perfscope.readers.recording.endings import (
     observed_end,
     silent_ns,
 )
+from perfscope.readers.recording.handed_calls import take_handed_calls
 from perfscope.readers.recording.interning import Interning
 from perfscope.readers.recording.layout import HeaderFlag
 from perfscope.readers.recording.process_file import ProcessFile
@@ -114,6 +115,11 @@ def _rank(read: CallsRead, context: RankContext, tables: Tables) -> Rank:
         thinning=thinning_of(process),
     )
     _attach(rank, tables, offset)
+    if handed := take_handed_calls(rank):
+        process.notes.append(
+            f"Rank {rank.number}: {were(handed, 'MPI call')} made by other threads while the main "
+            "thread waited for them: they count as its own."
+        )
     rank.loop_turns = values_seen(rank.metadata, offset)
     rank.totals, rank.call_totals = (
         totals_of(process, rank),
