@@ -14,6 +14,7 @@ from perfscope.metrics.communication.collective_cost import collective_cost
 from perfscope.metrics.communication.gradient_exchange import gradient_exchange
 from perfscope.metrics.communication.horovod import horovod
 from perfscope.metrics.communication.host_pairs import host_pairs
+from perfscope.metrics.communication.only_peers import only_peers
 from perfscope.metrics.communication.operations import communication
 from perfscope.metrics.communication.tensors import tensor_times
 from perfscope.metrics.devices.devices import devices
@@ -82,6 +83,7 @@ def compute_prepared(prepared: Prepared, options: Options, *, is_shown: bool = F
         gradient_exchange=gradient_exchange(prepared),
         resources=resources_of_run(prepared),
         host_pairs=host_pairs(prepared),
+        only_peers=only_peers(prepared),
         activities=activities(prepared),
         input_parts=input_parts(prepared),
         worker_use=worker_use(prepared),

@@ -16,6 +16,7 @@ from perfscope.metrics.communication.call_sites import CallSites
 from perfscope.metrics.communication.collective_cost import CollectiveCost
 from perfscope.metrics.communication.horovod import HorovodResult
 from perfscope.metrics.communication.host_pairs import HostPairs
+from perfscope.metrics.communication.only_peers import OnlyPeer
 from perfscope.metrics.communication.operations import Communication
 from perfscope.metrics.devices.devices import DevicesResult
 from perfscope.metrics.devices.gpus import GpusResult
@@ -98,6 +99,8 @@ class Results:
     collective_cost: CollectiveCost | None = None
     host_pairs: HostPairs = field(default_factory=HostPairs)
     """Connections between hosts, as far as messages tell them."""
+    only_peers: tuple[OnlyPeer | None, ...] = ()
+    """The one rank with which each exchanges messages; empty for fewer than three ranks."""
     activities: Activities = field(default_factory=Activities)
     """What the ranks were doing outside communication, by stack samples."""
     input_parts: tuple[InputParts, ...] = ()

@@ -7,7 +7,7 @@ from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import at_most_waited, replayed, saved
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.handed_out import hands_out
+from perfscope.findings.facts.handed_out import hands_out, pieces_handed_out
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW, ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import OVERLAPS, REFERENCES, Judgment, unable
 from perfscope.findings.facts.imbalance_words import (
@@ -51,12 +51,15 @@ def judge(run: Facts) -> Outcome:
         uneven = _uneven_input(results, replay) if found.status is Status.PASS else None
         return uneven or _passed(results, found)
     is_dealt = hands_out(results, found.facts)
+    pieces = pieces_handed_out(results, found.facts)
     return found.finding(
         results,
-        title=_title(found.facts, is_dealt=is_dealt),
+        title=_behind(found.facts) if pieces else _title(found.facts, is_dealt=is_dealt),
         summary=_summary(found),
         evidence=_evidence(found.facts),
-        actions=_actions(results, found, is_dealt=is_dealt),
+        actions=_larger(found.facts, pieces)
+        if pieces
+        else _actions(results, found, is_dealt=is_dealt),
     )
 
 
@@ -129,6 +132,32 @@ def _title(facts: ImbalanceFacts, *, is_dealt: bool) -> str:
         f"{who}{once} {inflected(facts, 'work')} longer than {others(facts)}{place(facts)} while "
         f"{waiting(facts)}"
     )
+
+
+def _behind(facts: ImbalanceFacts) -> str:
+    """That the manager of a pool is busier than its workers, who wait for it."""
+    who, rest = wording.ranks(facts.overloaded), _workers(facts)
+    return capitalized(f"{who} hands out work{place(facts)} more slowly than {rest} do it")
+
+
+def _larger(facts: ImbalanceFacts, pieces: int) -> tuple[str, ...]:
+    """What has a manager keep up: fewer and larger pieces of work."""
+    at = facts.ranks.index(facts.overloaded[0])
+    own_s = facts.work_s[at] / pieces
+    piece_s = (sum(facts.work_s) - facts.work_s[at]) / pieces
+    who = wording.ranks(facts.overloaded)
+    told = (
+        f"{who} has sent {format_count(pieces)} messages with work and spends "
+        f"{format_seconds(own_s)} on each, and a rank has done what one asks for after "
+        f"{format_seconds(piece_s)}"
+    )
+    advice = "Hand out more work with each message (larger chunks, several tasks at once)"
+    return (f"{advice}, and have {_workers(facts)} send their results together: {told}.",)
+
+
+def _workers(facts: ImbalanceFacts) -> str:
+    """The ranks that get their work from the overloaded one."""
+    return wording.ranks([rank for rank in facts.ranks if rank not in facts.overloaded])
 
 
 def _summary(found: Judgment) -> str:

@@ -1,10 +1,9 @@
-"""Ranks that get their work from one that does none of it: a pool, and who hands its tasks out."""
+"""Work that one rank hands out and the others do: a pool, its manager and its workers."""
 
-import numpy as np
+from collections.abc import Collection
 
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts
 from perfscope.metrics.results import Results
-from perfscope.trace.operations import IS_COLLECTIVE
 
 
 def hands_out(results: Results, facts: ImbalanceFacts) -> bool:
@@ -12,14 +11,32 @@ def hands_out(results: Results, facts: ImbalanceFacts) -> bool:
 
     Their messages then are with that one alone, from which they receive, and not with each other.
     """
-    rest = {rank for rank in facts.ranks if rank not in facts.overloaded}
+    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
     top = facts.excess[0] if facts.excess else None
     if len(rest) != 1 or len(facts.overloaded) < 2 or top is None or top.ratio is not None:
         return False
-    ranks = (rank for rank in results.trace.ranks if rank.number in facts.overloaded)
-    tables = (rank.operations[~IS_COLLECTIVE[rank.operations["op"]]] for rank in ranks)
-    return all(
-        {peer for peer in np.unique(one["peer"]).tolist() if peer >= 0} == rest
-        and bool(one["received"].any())
-        for one in tables
+    return _received(results, facts.overloaded, rest[0]) > 0
+
+
+def pieces_handed_out(results: Results, facts: ImbalanceFacts) -> int:
+    """How many messages the one overloaded rank has sent to the ranks that wait for it.
+
+    0 where these, two or more, have messages with each other as well, or do not receive: then it
+    is no manager that falls behind its workers.
+    """
+    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
+    if len(facts.overloaded) != 1 or len(rest) < 2:
+        return 0
+    return _received(results, rest, facts.overloaded[0])
+
+
+def _received(results: Results, workers: Collection[int], manager: int) -> int:
+    """How many messages workers have from the manager; 0 where one has none, or other peers."""
+    peers = dict(
+        zip((rank.number for rank in results.trace.ranks), results.only_peers, strict=False)
     )
+    counts = [
+        peer.received if peer is not None and peer.number == manager else 0
+        for peer in map(peers.get, workers)
+    ]
+    return sum(counts) if all(counts) else 0

@@ -114,12 +114,7 @@ def _rank(read: CallsRead, context: RankContext, tables: Tables) -> Rank:
         workers=[_worker(worker) for worker in context.workers],
         thinning=thinning_of(process),
     )
-    _attach(rank, tables, offset)
-    if handed := take_handed_calls(rank):
-        process.notes.append(
-            f"Rank {rank.number}: {were(handed, 'MPI call')} made by other threads while the main "
-            "thread waited for them: they count as its own."
-        )
+    _attach(process, rank, tables, offset)
     rank.loop_turns = values_seen(rank.metadata, offset)
     rank.totals, rank.call_totals = (
         totals_of(process, rank),
@@ -152,12 +147,17 @@ def _program_end_ns(process: ProcessFile, tables: Tables) -> int | None:
     return moment if moment and process.start_ns <= moment <= tables.end_ns else None
 
 
-def _attach(rank: Rank, tables: Tables, offset: int) -> None:
+def _attach(process: ProcessFile, rank: Rank, tables: Tables, offset: int) -> None:
     for name, table in tables.by_name.items():
         for column in times_of(table) if len(table) else ():
             table[column] += offset
         setattr(rank, name, table)
     join_first_thread(rank)
+    if handed := take_handed_calls(rank):
+        process.notes.append(
+            f"Rank {rank.number}: {were(handed, 'MPI call')} made by other threads while the main "
+            "thread waited for them: they count as its own."
+        )
 
 
 def _note_quality(process: ProcessFile, number: int, tables: Tables) -> None:

@@ -48,3 +48,35 @@ def test_who_hands_the_work_out_has_it_not_balanced(neighbor: int, is_pool: bool
     assert finding.ranks == (1, 2)
     assert finding.title.startswith("Rank 0 hands out the work of ranks 1 and 2") == is_pool
     assert ("Split the work" in finding.actions[0]) != is_pool
+
+
+@pytest.mark.parametrize(("neighbor", "is_pool"), [(0, True), (1, False)])
+def test_a_manager_that_falls_behind_is_to_hand_out_larger_pieces(
+    neighbor: int, is_pool: bool
+) -> None:
+    """Rank 0 works 0.2 s before it hands a piece to each of two ranks, which take 10 ms for it."""
+    builder, at = TraceBuilder(3, end_s=60.0), 1.0
+    for turn in range(60):
+        ready = at + 0.2
+        for look in range(4):
+            frames = [("main", "/job/t.py", 9), ("make_task", "/job/t.py", 3)]
+            builder.rank(0).stack(at + 0.03 + 0.05 * look, frames)
+        for worker in (1, 2):
+            begin, rank = ready + 0.001 * worker, builder.rank(worker)
+            builder.rank(0).op("MPI_Send", begin, begin + 0.001, peer=worker, tag=turn, sent=8)
+            rank.op("MPI_Recv", at, begin + 0.001, peer=0, tag=turn, received=8)
+            back = neighbor if worker == 2 and turn % 2 else 0
+            end = begin + 0.011
+            rank.op("MPI_Send", end, end + 0.001, peer=back, tag=turn, sent=8)
+            last = ready + 0.003 if worker == 1 else ready + 0.013
+            last = end if back else last
+            builder.rank(back).op("MPI_Recv", last, end + 0.001, peer=worker, tag=turn, received=8)
+        at = ready + 0.015
+    for number in range(3):
+        builder.rank(number).init(1.0).finalize(at + 0.1)
+    finding = analyze_trace(builder.build()).findings["load_imbalance"]
+    assert finding.ranks == (0,)
+    told = "Rank 0 hands out work in make_task() (t.py:3) more slowly than ranks 1 and 2 do it"
+    assert (finding.title == told) == is_pool
+    assert finding.actions[0].startswith("Hand out more work with each message") == is_pool
+    assert ("rank 0 has sent 120 messages with work" in finding.actions[0]) == is_pool
