@@ -83,7 +83,6 @@ def compute_prepared(prepared: Prepared, options: Options, *, is_shown: bool = F
         gradient_exchange=gradient_exchange(prepared),
         resources=resources_of_run(prepared),
         host_pairs=host_pairs(prepared),
-        only_peers=only_peers(prepared),
         activities=activities(prepared),
         input_parts=input_parts(prepared),
         worker_use=worker_use(prepared),
@@ -113,8 +112,12 @@ def compute_prepared(prepared: Prepared, options: Options, *, is_shown: bool = F
 
 
 def _of_all_calls(prepared: Prepared) -> dict[str, Any]:
-    """The two metrics that take longest, each of which walks over all calls."""
+    """The metrics that take longest, each of which walks over all calls."""
     found: dict[str, Callable[[Prepared], Any]]
-    found = {"communication": communication, "collective_cost": collective_cost}
+    found = {
+        "communication": communication,
+        "collective_cost": collective_cost,
+        "only_peers": only_peers,
+    }
     values = each(lambda metric: metric(prepared), [*found.values()], rows=len(prepared.waits.pool))
     return dict(zip(found, values, strict=True))

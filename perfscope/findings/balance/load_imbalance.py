@@ -147,9 +147,8 @@ def _larger(facts: ImbalanceFacts, pieces: int) -> tuple[str, ...]:
     piece_s = (sum(facts.work_s) - facts.work_s[at]) / pieces
     who = wording.ranks(facts.overloaded)
     told = (
-        f"{who} has sent {format_count(pieces)} messages with work and spends "
-        f"{format_seconds(own_s)} on each, and a rank has done what one asks for after "
-        f"{format_seconds(piece_s)}"
+        f"{format_count(pieces)} messages with work were recorded; {who} spends "
+        f"{format_seconds(own_s)} on each, and each takes a worker {format_seconds(piece_s)}"
     )
     advice = "Hand out more work with each message (larger chunks, several tasks at once)"
     return (f"{advice}, and have {_workers(facts)} send their results together: {told}.",)

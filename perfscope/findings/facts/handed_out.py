@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts
+from perfscope.findings.facts.imbalance_words import is_alone
 from perfscope.metrics.results import Results
 
 
@@ -21,11 +22,13 @@ def hands_out(results: Results, facts: ImbalanceFacts) -> bool:
 def pieces_handed_out(results: Results, facts: ImbalanceFacts) -> int:
     """How many messages the one overloaded rank has sent to the ranks that wait for it.
 
-    0 where these, two or more, have messages with each other as well, or do not receive: then it
-    is no manager that falls behind its workers.
+    0 where it is no manager that falls behind its workers: what it does longer is work of all
+    ranks, or came once, or these, two or more, have messages with each other as well.
     """
     rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
-    if len(facts.overloaded) != 1 or len(rest) < 2:
+    if len(facts.overloaded) != 1 or len(rest) < 2 or not is_alone(facts):
+        return 0
+    if facts.is_single or facts.is_shifting:
         return 0
     return _received(results, rest, facts.overloaded[0])
 

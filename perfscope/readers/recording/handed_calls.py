@@ -1,7 +1,6 @@
-"""Calls of MPI that another thread makes while the main one waits for it.
+"""MPI calls of a thread that the main one hands its work to, as JAX and pools of threads do.
 
-JAX runs compiled functions, and a pool its tasks, in threads of their own. What these call is then
-what the rank does: the main thread does nothing else meanwhile.
+What such a thread calls is then what the rank does: the main thread only waits for it.
 """
 
 from collections.abc import Set as AbstractSet
@@ -10,27 +9,50 @@ import numpy as np
 
 from perfscope.arrays import Bools, Floats, Ints, counter_growth
 from perfscope.judging import MAIN
+from perfscope.schema.enums import PhaseKind
+from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 
-_USED = ("cpu_ns", "queue_delay_ns")
+_COUNTERS = ("cpu_ns", "queue_delay_ns")
+
+
+@dataclass(frozen=True)
+class _Used:
+    """What threads ran, or waited for a CPU, between two samples of the main thread.
+
+    Shape (samples - 1,), in ns, by counter. Of other threads only the process is sampled: the
+    callers have the part of it that is theirs over the life of the process.
+    """
+
+    moments: Ints
+    by_main: dict[str, Floats]
+    by_callers: dict[str, Floats]
+    by_others: dict[str, Floats]
 
 
 def take_handed_calls(rank: Rank) -> int:
-    """Has the main thread make the calls of the threads that it waits for; says how many.
+    """Makes the calls of other threads the main thread's, where it waits for them; says how many.
 
-    They are left where they are if two threads call at once, or if the main thread was not idle
-    during most of their time, by the CPU time between its samples.
+    They stay where they are if two threads call at once, if a framework tells what the main
+    thread waits for, or if something else than the callers was at work in most of the calls' time:
+    the main thread, or a thread that it may be waiting for instead.
     """
     rows = rank.operations
-    handed = rows["tid"] != rank.main_tid
-    if not handed.any() or not _are_one_sequence(rows) or not _is_idle(rank, rows[handed]):
+    elsewhere = rows["tid"] != rank.main_tid
+    if not elsewhere.any() or len(rank.main_samples) < 2 or not _are_one_sequence(rows):
         return 0
-    threads = np.unique(rows["tid"][handed])
-    rank.main_samples = _with_callers(rank, set(threads.tolist()))
-    rank.clock_samples = rank.clock_samples[:0]  # of the main thread alone, which is idle
+    if np.any(rank.phases["kind"] == PhaseKind.COMMUNICATION):
+        return 0
+    calls = rows[elsewhere]
+    threads = np.unique(calls["tid"])
+    used = _used(rank, set(threads.tolist()))
+    called = np.diff(_called_ns(calls, used.moments))
+    if not _is_idle(used, called):
+        return 0
+    _add_callers(rank, used, called)
     for table in (rank.operations, rank.completions):
         table["tid"][np.isin(table["tid"], threads)] = rank.main_tid
-    return int(np.count_nonzero(handed))
+    return len(calls)
 
 
 def _are_one_sequence(rows: Table) -> bool:
@@ -39,14 +61,25 @@ def _are_one_sequence(rows: Table) -> bool:
     return bool(np.all(rows["t0"][order][1:] >= rows["t1"][order][:-1]))
 
 
-def _is_idle(rank: Rank, calls: Table) -> bool:
-    """Whether the main thread neither ran nor waited for a CPU during most of the calls' time."""
-    moments = rank.main_samples["t"].astype(np.int64)
-    if len(moments) < 2:
-        return False
-    called = np.diff(_called_ns(calls, moments))
-    wanted = sum(counter_growth(moments, moments, rank.main_samples[one]) for one in _USED)
-    length: Floats = np.maximum(np.diff(moments).astype(np.float64), 1.0)
+def _used(rank: Rank, callers: AbstractSet[int]) -> _Used:
+    main, process = rank.main_samples, rank.process_samples
+    used = _Used(main["t"].astype(np.int64), {}, {}, {})
+    for name in _COUNTERS:
+        used.by_main[name] = np.diff(main[name].astype(np.float64))
+        by_all = counter_growth(used.moments, process["t"], process[name])
+        rest = np.maximum(by_all - used.by_main[name], 0.0)
+        of_threads = {one.tid: int(getattr(one, name)) for one in rank.threads}
+        of_threads.pop(rank.main_tid, None)
+        theirs = sum(ns for tid, ns in of_threads.items() if tid in callers)
+        used.by_callers[name] = rest * (theirs / max(sum(of_threads.values()), 1))
+        used.by_others[name] = rest - used.by_callers[name]
+    return used
+
+
+def _is_idle(used: _Used, called: Ints) -> bool:
+    """Whether, in most of the calls' time, no thread but the caller ran or waited for a CPU."""
+    length: Floats = np.maximum(np.diff(used.moments).astype(np.float64), 1.0)
+    wanted = sum(used.by_main[name] + used.by_others[name] for name in _COUNTERS)
     at_work = np.sum(np.minimum(wanted / length, 1.0) * called)
     return bool(called.sum() > 0 and at_work < MAIN * called.sum())
 
@@ -62,22 +95,19 @@ def _called_ns(calls: Table, moments: Ints) -> Ints:
     return np.where(begun, spent, 0)
 
 
-def _with_callers(rank: Rank, callers: AbstractSet[int]) -> Table:
-    """Samples of the main thread with what the callers used and waited for.
+def _add_callers(rank: Rank, used: _Used, called: Ints) -> None:
+    """Adds what the callers used to the main thread's samples, where there are calls of theirs.
 
-    Only the process is sampled between its begin and end: of what its other threads used then, the
-    callers have the part that is theirs in the end. Who waits for whom runs one after the other.
+    One waits for the other, so that together they use no more than the time between two samples.
     """
-    samples, process = rank.main_samples.copy(), rank.process_samples
-    left_ns = np.diff(samples["t"].astype(np.float64))
-    for name in _USED:
-        own = np.diff(samples[name].astype(np.float64))
-        of_others = counter_growth(samples["t"], process["t"], process[name]) - own
-        of_threads = {one.tid: int(getattr(one, name)) for one in rank.threads}
-        of_threads.pop(rank.main_tid, None)
-        theirs = sum(ns for tid, ns in of_threads.items() if tid in callers)
-        part = theirs / max(sum(of_threads.values()), 1)
-        more = np.clip(of_others * part, 0.0, np.maximum(left_ns - own, 0.0))
-        left_ns -= own + more
+    samples = rank.main_samples.copy()
+    left_ns = np.diff(used.moments) - sum(used.by_main[name] for name in _COUNTERS)
+    left_ns = np.where(called > 0, np.maximum(left_ns, 0.0), 0.0)
+    for name in _COUNTERS:
+        more = np.minimum(used.by_callers[name], left_ns)
+        left_ns -= more
         samples[name][1:] += np.cumsum(more).astype(np.int64)
-    return samples
+    rank.main_samples = samples
+    at = np.searchsorted(used.moments, rank.clock_samples["t"], side="right")
+    of_calls = np.concatenate([[False], called > 0, [False]])
+    rank.clock_samples = rank.clock_samples[~of_calls[at]]  # of the main thread alone
