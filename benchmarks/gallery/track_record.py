@@ -74,7 +74,7 @@ def amount(column: str, cell: str) -> Amount | None:
 
 def pairs(text: str) -> tuple[list[Pair], int]:
     """The rows that count, and how many rows with a saving in either column do not."""
-    found: dict[str, Pair] = {}
+    found: dict[tuple[str, str], Pair] = {}
     left_out = 0
     for row in rows(text):
         cured = next((name for name in row if MEASURED.match(name)), None)
@@ -83,11 +83,12 @@ def pairs(text: str) -> tuple[list[Pair], int]:
             continue
         program = next(iter(row.values()))
         pair = _pair(program, amount(cured, row[cured]), amount(told, row[told]))
-        is_again = program in found or program.startswith(SAME)
+        key = program, row.get("trial", "")  # another trial may have a program of the same name
+        is_again = key in found or program.startswith(SAME)
         if pair is None or is_again or ESTIMATED in cured:
             left_out += 1
         else:
-            found[program] = pair
+            found[key] = pair
     return list(found.values()), left_out
 
 
