@@ -25,8 +25,8 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BY_LOAD = "that processes outside the job cost"
-BESIDE_OTHERS = "in which other ranks are busy anyway"
+BY_LOAD = "due to processes outside the job"
+BESIDE_OTHERS = "pass while no rank waits for it"
 """Why a change saves less than what it is about takes a rank."""
 
 REPLAYED_HALF = (0.9, 1.8)
@@ -38,17 +38,24 @@ Source: docs/accuracy-programs.md.
 BOUNDED_HALF = (0.9, 1.5)
 """The same of savings that are all the time that a fix concerns, with nothing for the new code."""
 
-OF_OTHERS = "by such fixes of other programs"
-"""Where a range comes from that the run itself does not tell."""
-
 ROUGHLY = "about "
 """What stands before all the time that a fix concerns: some save less, and some more."""
 
 OR_MORE = " or more"
 """What stands behind seconds that are a part of what a fix saves, as the rest was not measured."""
 
+BY_STEPS = " as its steps vary"
+BY_CHOICE = ""
+"""What a range of the run itself comes from."""
+
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
+
+
+def or_more(told: str, seconds: float) -> str:
+    """What a fix would save, of which a part was not measured."""
+    amount = f"{ROUGHLY}{format_seconds(seconds)}"
+    return told.replace(amount, f"{amount}{OR_MORE}", 1)
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,30 @@ class Wholes:
         between = "" if is_bound else interval_text(interval, is_by_assumption=is_by_assumption)
         return f"{text}{f' ({shares})' if shares else ''}{between}"
 
+    def odds(
+        self,
+        seconds: float,
+        *,
+        is_bound: bool = False,
+        interval: Sequence[float] | None = None,
+        is_by_assumption: bool = False,
+        most_s: float | None = None,
+    ) -> tuple[float, float | None] | None:
+        """Between what the middle half of such fixes of other programs saves, in seconds.
+
+        None where that is not the range to tell: where several assumptions give one, and where the
+        run itself tells that less may be saved. The upper end is None where it would be more than
+        the whole that the saving is of, or than `most_s`, all that is lost, as a bound is.
+        """
+        low_s, high_s = (one * seconds for one in (BOUNDED_HALF if is_bound else REPLAYED_HALF))
+        least_s = interval[0] if interval and _ends(interval) and not is_bound else low_s
+        if least_s < low_s or (is_by_assumption and not is_bound):
+            return None
+        whole_s = (self.run_s or self.window_s or 0.0) - (self.others_s or 0.0)
+        if most_s is not None and most_s > seconds:
+            whole_s = min(whole_s, most_s)
+        return low_s, None if is_bound or high_s >= whole_s else high_s
+
     def fix(
         self,
         seconds: float,
@@ -105,43 +136,41 @@ class Wholes:
         is_by_assumption: bool = False,
         under_load_s: float | None = None,
         leads: bool = False,
-        is_least: bool = False,
+        most_s: float | None = None,
     ) -> str:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
-        `about 2.57 s (2.50 s to 2.63 s) of this 9.36 s run, or 27.5 %`. What an idle host has
-        left of it is a part of what the run takes there. Where the run gives no range, and of a
-        bound, the saving that `leads` has that of the middle half of such fixes of other programs.
-        What `is_least` has none, as a part of it was not measured.
+        `about 2.57 s (2.31 s to 4.63 s in half of such fixes), 27.5 % of this 9.36 s run`. What an
+        idle host has left of it is a part of what the run takes there. The saving that `leads` has
+        the range of such fixes of other programs, where the run does not tell a lower one.
         """
-        told = f"{ROUGHLY}{format_seconds(seconds)}{OR_MORE if is_least else ''}"
-        leads = leads and not is_least
-        if not is_bound and (ends := _ends(interval)):
-            why = ", depending on how it works out" if is_by_assumption else ""
-            told += f" ({ends}{why})"
-        elif leads and (ends := self._usual(seconds, BOUNDED_HALF if is_bound else REPLAYED_HALF)):
-            told += f" ({ends} {OF_OTHERS})"
+        told = f"{ROUGHLY}{format_seconds(seconds)}"
+        by_run = "" if is_bound else _ends(interval)
+        odds = self.odds(
+            seconds,
+            is_bound=is_bound,
+            interval=interval,
+            is_by_assumption=is_by_assumption,
+            most_s=most_s,
+        )
+        if leads and odds:
+            told += f" ({_odds_text(*odds)})"
+        elif by_run:
+            told += f" ({by_run}{BY_CHOICE if is_by_assumption else BY_STEPS})"
         there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
-        if under_load_s is not None and self.others_s and there_s > seconds:
-            share = format_share(seconds / there_s)
-            there = f"of the {format_seconds(there_s)} that this run would take on an idle host"
-            return f"{told} {there}, or {share}"
+        if self.others_s and there_s > seconds:
+            there = f"the {format_seconds(there_s)} that this run would take on an idle host"
+            return f"{told}, {format_share(seconds / there_s)} of {there}"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
         whole = f"this {format_seconds(whole_s)} {name}" if whole_s else ""
         if under_load_s is None:
-            return f"{told} of {whole}, or {format_share(seconds / whole_s)}" if whole_s else told
+            return f"{told}, {format_share(seconds / whole_s)} of {whole}" if whole_s else told
         # what an idle host leaves of the whole is not known, so that the share is that of this run
         told, had = f"{told} on an idle host", format_seconds(under_load_s)
         if not whole_s:
             return f"{told}, and {had} with the load of this run"
         share = format_share(under_load_s / whole_s)
         return f"{told}, and with the load of {whole} {had} of it, or {share}"
-
-    def _usual(self, seconds: float, half: tuple[float, float]) -> str:
-        """Between what half of such fixes save; "" where that is more than the run."""
-        low_s, high_s = (one * seconds for one in half)
-        whole_s = (self.run_s or self.window_s or 0.0) - (self.others_s or 0.0)
-        return _ends((low_s, high_s)) if high_s < whole_s else ""
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
@@ -170,25 +199,27 @@ def rest_text(
     is_bound: bool = False,
     interval: Sequence[float] | None = None,
 ) -> str:
-    """`That is the 10.7 s per rank less 2.24 s that processes outside the job cost`.
+    """`Of the 10.7 s per rank as measured, 2.24 s are due to processes outside the job`.
 
     How what something takes a rank leads to what a change of it saves: of what is saved on an idle
     host alone the rest is due to other load, and of what is not saved at all it passes while other
     ranks are at work. What is saved beyond it others waited. `lead` stands behind the seconds that
     nobody said yet: what they are. "" where the two differ by less than the saving is unsure.
     """
-    spent = f"That is the {format_seconds(spent_s)}{each}{f' {lead}' if lead else ''}"
+    what = f"{format_seconds(spent_s)}{each}{f' {lead}' if lead else ''}"
     if saves_more(seconds, spent_s):
         roughly = ROUGHLY if is_bound else ""
-        return f"{spent} and {roughly}{format_seconds(seconds - spent_s)} of {FOLLOWS}"
+        return f"That is the {what} and {roughly}{format_seconds(seconds - spent_s)} of {FOLLOWS}"
     most_s = interval[1] if interval else seconds
     if max(seconds, most_s) >= (1.0 - LEAST_TOLD) * spent_s:
         return ""
     as_here_s = max(seconds, min(under_load_s or seconds, spent_s))
-    found = ((as_here_s - seconds, BY_LOAD), (spent_s - as_here_s, BESIDE_OTHERS))
+    found = ((as_here_s - seconds, f"are {BY_LOAD}"), (spent_s - as_here_s, BESIDE_OTHERS))
     parts = [(part_s, why) for part_s, why in found if part_s >= LEAST_TOLD * spent_s]
     told = " and ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
-    return f"{spent}{',' if lead else ''} less {told}"
+    if as_here_s > seconds:
+        told = f"as measured, {told}"
+    return f"Of the {what}, {told}; the rest is saved"
 
 
 def saves_more(seconds: float, spent_s: float) -> bool:
@@ -211,6 +242,13 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     ends = _ends(interval)
     why = "depending on assumptions" if is_by_assumption else "as its steps vary"
     return f", {ends} {why}" if ends else ""
+
+
+def _odds_text(low_s: float, high_s: float | None) -> str:
+    """The range of the middle half of such fixes; of one that ends nowhere what most save."""
+    if high_s is None:
+        return f"{format_seconds(low_s)} or more in three of four such fixes"
+    return f"{format_seconds(low_s)} to {format_seconds(high_s)} in half of such fixes"
 
 
 def _ends(interval: Sequence[float] | None) -> str:

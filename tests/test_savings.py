@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfscope.savings import Wholes, interval_text, rest_text
+from perfscope.savings import Wholes, interval_text, or_more, rest_text
 
 
 def test_a_saving_is_a_share_of_the_run_and_of_the_window() -> None:
@@ -37,18 +37,22 @@ def test_an_interval_without_width_is_not_told() -> None:
     assert interval_text((1.0, 1.0)) == interval_text(None) == interval_text(()) == ""
 
 
+REST = "; the rest is saved"
+
+
 @pytest.mark.parametrize(
     ("told", "seconds", "spent_s", "under_load_s", "lead"),
     [
         (
-            "That is the 10.0 s per rank less 2.00 s that processes outside the job cost",
+            "Of the 10.0 s per rank, as measured, 2.00 s are due to processes outside the job"
+            + REST,
             8.0,
             10.0,
             11.0,
             "",
         ),
         (
-            "That is the 10.0 s per rank less 2.00 s in which other ranks are busy anyway",
+            "Of the 10.0 s per rank, 2.00 s pass while no rank waits for it" + REST,
             8.0,
             10.0,
             None,
@@ -56,8 +60,8 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "That is the 10.0 s per rank less 3.00 s that processes outside the job cost and "
-                "2.00 s in which other ranks are busy anyway"
+                "Of the 10.0 s per rank, as measured, 3.00 s are due to processes outside the job "
+                "and 2.00 s pass while no rank waits for it; the rest is saved"
             ),
             5.0,
             10.0,
@@ -66,8 +70,9 @@ def test_an_interval_without_width_is_not_told() -> None:
         ),
         (
             (
-                "That is the 10.0 s per rank by which it is shorter, less 3.00 s that processes "
-                "outside the job cost and 2.00 s in which other ranks are busy anyway"
+                "Of the 10.0 s per rank by which it is shorter, as measured, 3.00 s are due to "
+                "processes outside the job and 2.00 s pass while no rank waits for it; the rest is "
+                "saved"
             ),
             5.0,
             10.0,
@@ -92,7 +97,8 @@ def test_an_interval_without_width_is_not_told() -> None:
             "by which it is shorter",
         ),
         (
-            "That is the 10.0 s per rank less 500 ms that processes outside the job cost",
+            "Of the 10.0 s per rank, as measured, 500 ms are due to processes outside the job"
+            + REST,
             9.5,
             10.0,
             11.0,
@@ -112,7 +118,7 @@ def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> 
         rest_text(9.0, 10.0, None, "", each="", interval=(8.9, most_s)) for most_s in (9.1, 9.9)
     ]
     assert told == [
-        "That is the 10.0 s less 1.00 s in which other ranks are busy anyway",
+        "Of the 10.0 s, 1.00 s pass while no rank waits for it; the rest is saved",
         "",
     ]
 
@@ -120,23 +126,22 @@ def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> 
 def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
     of = Wholes(40.0, 10.0)
     assert of.fix(12.0, interval=(10.0, 14.0), leads=True) == (
-        "about 12.0 s (10.0 s to 14.0 s) of this 40.0 s run, or 30.0 %"
+        "about 12.0 s (10.0 s to 14.0 s as its steps vary), 30.0 % of this 40.0 s run"
+    )
+    assert of.fix(12.0, interval=(11.0, 14.0), leads=True) == (
+        "about 12.0 s (10.8 s to 21.6 s in half of such fixes), 30.0 % of this 40.0 s run"
     )
     assert of.fix(12.0, is_bound=True, interval=(10.0, 14.0), leads=True) == (
-        "about 12.0 s (10.8 s to 18.0 s by such fixes of other programs) of this 40.0 s run, or "
-        "30.0 %"
+        "about 12.0 s (10.8 s or more in three of four such fixes), 30.0 % of this 40.0 s run"
     )
     told = Wholes(None, 10.0).fix(2.0, interval=(1.0, 3.0), is_by_assumption=True, leads=True)
-    assert told == (
-        "about 2.00 s (1.00 s to 3.00 s, depending on how it works out) of this 10.0 s analyzed "
-        "window, or 20.0 %"
-    )
+    assert told == ("about 2.00 s (1.00 s to 3.00 s), 20.0 % of this 10.0 s analyzed window")
 
 
 def test_a_saving_on_an_idle_host_is_no_part_of_a_run_on_a_busy_one() -> None:
     assert Wholes(40.0, 10.0).fix(12.0, under_load_s=15.0, leads=True) == (
-        "about 12.0 s (10.8 s to 21.6 s by such fixes of other programs) on an idle host, and "
-        "with the load of this 40.0 s run 15.0 s of it, or 37.5 %"
+        "about 12.0 s (10.8 s to 21.6 s in half of such fixes) on an idle host, and with the load "
+        "of this 40.0 s run 15.0 s of it, or 37.5 %"
     )
     assert Wholes(None, None).fix(12.0, under_load_s=15.0) == (
         "about 12.0 s on an idle host, and 15.0 s with the load of this run"
@@ -147,31 +152,38 @@ def test_what_an_idle_host_leaves_is_a_part_of_the_run_there() -> None:
     assert Wholes(40.0, 10.0, others_s=16.0).fix(
         12.0, is_bound=True, under_load_s=15.0, leads=True
     ) == (
-        "about 12.0 s (10.8 s to 18.0 s by such fixes of other programs) of the 24.0 s that "
-        "this run would take on an idle host, or 50.0 %"
+        "about 12.0 s (10.8 s or more in three of four such fixes), 50.0 % of the 24.0 s that this "
+        "run would take on an idle host"
     )
 
 
 def test_a_saving_without_an_interval_has_the_range_of_such_fixes() -> None:
     assert Wholes(40.0, 10.0).fix(2.0, leads=True) == (
-        "about 2.00 s (1.80 s to 3.60 s by such fixes of other programs) of this 40.0 s run, or "
-        "5.0 %"
+        "about 2.00 s (1.80 s to 3.60 s in half of such fixes), 5.0 % of this 40.0 s run"
     )
     # no more is expected than there is
-    assert Wholes(3.5, None).fix(2.0, leads=True) == "about 2.00 s of this 3.50 s run, or 57.1 %"
-    assert "other programs" not in Wholes(40.0, None, others_s=36.5).fix(2.0, leads=True)
-    assert "other programs" not in Wholes(40.0, None).fix(2.0, interval=(1.0, 3.0), leads=True)
-    assert "other programs" not in Wholes(2.9, None).fix(2.0, is_bound=True, leads=True)
-    assert "1.80 s to 3.00 s by" in Wholes(3.5, None).fix(2.0, is_bound=True, leads=True)
+    assert Wholes(3.5, None).fix(2.0, leads=True) == (
+        "about 2.00 s (1.80 s or more in three of four such fixes), 57.1 % of this 3.50 s run"
+    )
+    assert "or more" in Wholes(40.0, None, others_s=36.5).fix(2.0, leads=True)
+    assert "such fixes" not in Wholes(40.0, None).fix(2.0, interval=(1.0, 3.0), leads=True)
+    assert "or more" in Wholes(2.9, None).fix(2.0, is_bound=True, leads=True)
+    assert "to" not in Wholes(40.0, None).fix(2.0, is_bound=True, leads=True)
+
+
+def test_no_range_goes_beyond_what_is_lost() -> None:
+    """All that a fix concerns is an end of it, where that is known to be more than the saving."""
+    of = Wholes(40.0, None)
+    told = [of.fix(2.0, leads=True, most_s=most_s) for most_s in (3.5, 3.7, 1.0)]
+    assert ["or more in three of four" in one for one in told] == [True, False, False]
+    assert "(1.80 s to 3.60 s in half of such fixes)" in told[1]
 
 
 def test_the_range_of_other_programs_is_told_of_what_leads_alone() -> None:
-    assert Wholes(40.0, None).fix(2.0) == "about 2.00 s of this 40.0 s run, or 5.0 %"
+    assert Wholes(40.0, None).fix(2.0) == "about 2.00 s, 5.0 % of this 40.0 s run"
 
 
 def test_a_saving_of_which_a_part_was_not_measured_reads_the_same_in_both_forms() -> None:
     of = Wholes(40.0, None)
-    assert of.fix(12.0, leads=True, is_least=True) == (
-        "about 12.0 s or more of this 40.0 s run, or 30.0 %"
-    )
+    assert or_more(of.fix(12.0), 12.0) == "about 12.0 s or more, 30.0 % of this 40.0 s run"
     assert of.saving(12.0, is_least=True) == "about 12.0 s or more (30.0 % of the 40.0 s run)"

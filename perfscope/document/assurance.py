@@ -55,10 +55,11 @@ def _answer(
     results: Results, losses: LossAccount, checks: Sequence[QualityRow], *, is_disturbed: bool
 ) -> str:
     if is_inefficient(results) or much_is_lost(losses):
-        of_load = " beside the other load" if is_disturbed else ""
-        return f"Partly: that time is lost was measured, and its cause{of_load} is not known."
+        if is_disturbed:
+            return "Partly: the busy host hides how much of the lost time is the program's own."
+        return "Partly: that time is lost was measured, and its cause is not known."
     if is_disturbed:
-        return "Partly: nothing was found, but what others took of the CPUs may hide something."
+        return "Partly: nothing was found, but the busy host may hide something."
     if not is_well(losses):
         return "Partly: nothing was found, and of a part of the time nothing is known."
     if failed := sum(one.status.is_fault for one in checks):

@@ -218,6 +218,15 @@ def first_to_fail(trace: Trace) -> Rank | None:
     return min(at_once, key=_is_waiting, default=None)
 
 
+def failed_with(trace: Trace) -> str:
+    """The program's error that ended the run: `rank 0 ended with KeyError at a.py:12`; or ""."""
+    first = first_to_fail(trace)
+    raised = first.ending.raised if first is not None else None
+    if first is None or raised is None or raised.type == INTERRUPT:
+        return ""
+    return f"rank {first.number} {_raised_text(first.ending)}"
+
+
 def _led_to(rank: Rank, failed: Rank) -> bool:
     """Whether SIGKILL ended a rank, as its parent saw at once, long before another one failed.
 

@@ -26,7 +26,7 @@ MOST = 3
 OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
-SINGLE = "single precision, if exact enough, would halve its bytes and the time of vector code."
+SINGLE = "single precision, if exact enough, halves its bytes and the time of vector code on it."
 
 NO_COMPUTING = RESTING.union(AT_START)
 
@@ -83,7 +83,8 @@ def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -
         for one in line.site.operands if line.function in functions else ():
             size = one.elements * one.value_bytes
             if one.dtype == "float64" and size > NEAR_CACHE_BYTES and line.seconds > 0:
-                return f" `{one.name}` there is a float64 array: {SINGLE}"
+                what = f"`{one.name}` in {place(line.site.frame)}"
+                return f" A choice, no problem: {what} is float64; {SINGLE}"
     return ""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
+from perfscope.document.endings import failed_with
 from perfscope.document.headline import Headline, apart, headline, outside, whole
 from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import wording
@@ -50,6 +51,8 @@ def first_action(
 
     Of a run in which much is lost, or nothing is known, nobody can say that nothing need be done.
     """
+    if raised := failed_with(run.results.trace):
+        return f"Mend the error that ended the run, and record again: {raised}."
     if others:
         command = shlex.join(run.results.trace.command)
         how = f": `perfscope run -- {command}`" if 0 < len(command) <= LONGEST_COMMAND else ""
@@ -96,9 +99,9 @@ def without_findings(
     much = least_told(results)
     found = f"{_found_nothing(results, losses)}: nothing that is sure to save {much}"
     if is_disturbed:
-        found = f"Nothing was found that is sure to save {much}; other load may hide more"
+        found = "No problem was found in the program; the host was too busy to rule one out"
     told = f"{apart(results)}{found}."
-    if losses is None or not losses.lost_share:
+    if losses is None or not losses.lost_share or is_disturbed:
         return f"{told}{rest}"
     most = "" if is_well(losses) else _largest(losses, ranks, is_disturbed=is_disturbed)
     return f"{told} {_useful(results, losses)}.{most}{_once(results)}{rest}"
@@ -149,9 +152,15 @@ def _useful(results: Results, losses: LossAccount) -> str:
     """What share of the run is useful; of what is not known, nobody can tell."""
     lost, unknown = losses.lost_share or 0.0, losses.unknown_share or 0.0
     if unknown >= WARN_SHARE:
-        told = f"{_of_whole(results, lost)} of it went to {NOT_USEFUL}"
+        told = f"{_of_whole(results, lost)} of the {_whole_text(results)} went to {NOT_USEFUL}"
         return f"{told}, and of {_of_whole(results, unknown)} nothing is known"
-    return f"{_of_whole(results, 1.0 - lost)} of it is useful computation"
+    return f"{_of_whole(results, 1.0 - lost)} of the {_whole_text(results)} is useful computation"
+
+
+def _whole_text(results: Results) -> str:
+    """What such a share is of: `36.4 s run`."""
+    whole_s, name = whole(results)
+    return f"{format_seconds(whole_s)} {name}"
 
 
 def _of_whole(results: Results, share: float) -> str:
@@ -180,9 +189,8 @@ def _lost(results: Results, losses: LossAccount | None) -> str:
     if losses is None or not much_is_lost(losses):
         return ""
     largest = _largest(losses, len(results.trace.ranks), is_disturbed=False)
-    (whole_s, name), lost = whole(results), _of_whole(results, losses.lost_share or 0.0)
-    of = f"of the {format_seconds(whole_s)} {name}"
-    return f"{lost} {of} went to {NOT_USEFUL}.{largest}".rstrip(".")
+    lost = _of_whole(results, losses.lost_share or 0.0)
+    return f"{lost} of the {_whole_text(results)} went to {NOT_USEFUL}.{largest}".rstrip(".")
 
 
 def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
@@ -201,7 +209,7 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
     where = f" in {wording.place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = ", besides communication and what others took," if is_disturbed and ranks > 1 else ""
+    own = " that the busy host does not explain" if is_disturbed else ""
     what = f"{inside(label(first))}{_for_whom(first)}{where}"
     evened = _evened(first, losses.window_ns * NS / ranks)
     return f" The largest loss{own} is {what}: {each}{pattern}{evened}."

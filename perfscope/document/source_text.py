@@ -53,6 +53,7 @@ class _Blocks:
     names: list[str] = field(default_factory=lambda: [""])
     header: str | None = None  # the name that the definition has whose header was seen
     words: list[str] = field(default_factory=list)  # first ones of the logical line
+    decorates: bool = False  # a decorator was seen whose definition was not
 
     def add(self, one: tokenize.TokenInfo) -> None:
         if one.type == token.INDENT:
@@ -64,10 +65,16 @@ class _Blocks:
         elif one.type not in _BLANK:
             if not self.words:
                 self.header = None
+                is_header = one.string in ("def", "class", "async")
+                self.decorates = one.string == "@" or (self.decorates and is_header)
             self.words = [*self.words, one.string][:3]
             words = self.words[self.words[0] == "async" :]
             if len(words) > 1 and words[0] in ("def", "class"):
-                self.header = words[1]
+                self.header, self.decorates = words[1], False
+
+    def decorated(self) -> str:
+        """The name that the definition has whose decorators end here; "" before its header."""
+        return "" if self.decorates else self.header or ""
 
     def now(self) -> frozenset[str]:
         """Of a header both: defaults are the code around, calls begin in the function."""
@@ -93,14 +100,23 @@ def code_at(text: str, number: int) -> Code:
 
 
 def _read_until(number: int, lines: list[str]) -> tuple[frozenset[str], list[tokenize.TokenInfo]]:
-    """Whose code a line may be, and the tokens of the logical lines that have a part in it."""
+    """Whose code a line may be, and the tokens of the logical lines that have a part in it.
+
+    Python counts the lines of a function from its first decorator on.
+    """
     blocks, functions, depth = _Blocks(), frozenset({""}), 0
     around: list[tokenize.TokenInfo] = []
     for one in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
         if one.type == token.ERRORTOKEN:
             raise UnclearError(one.string)
         if one.start[0] > number and not depth:
-            break
+            if not blocks.decorates:
+                break
+            blocks.add(one)
+            if decorated := blocks.decorated():
+                functions |= {decorated}
+                break
+            continue
         depth += _is_part(one, "STRING_START") - _is_part(one, "STRING_END")
         blocks.add(one)
         around.append(one)

@@ -106,10 +106,20 @@ def under_load_s(saving: Gain) -> float | None:
     return loaded_s if loaded_s is not None and is_more(loaded_s, saving.seconds) else None
 
 
+def lost_s(saving: Gain) -> float | None:
+    """All that what it is about takes, without the load of others as the saving; None unknown."""
+    if saving.spent is None:
+        return None
+    loaded_s = under_load_s(saving)
+    return saving.spent.seconds * (saving.seconds / loaded_s if loaded_s else 1.0)
+
+
 def _of_load(saving: Gain) -> str:
     """What of seconds that were just told an idle host does not have; "" where that is not told."""
     loaded_s = under_load_s(saving)
-    return f", less {format_seconds(loaded_s - saving.seconds)} {BY_LOAD}" if loaded_s else ""
+    if not loaded_s:
+        return ""
+    return f", less {format_seconds(loaded_s - saving.seconds)} that are {BY_LOAD}"
 
 
 def _of_part(finding: Finding, saving: Gain) -> str:

@@ -13,21 +13,24 @@ class Record:
     """
 
     programs: int
-    told: str  # of what, and how it was predicted, in words
+    told: str  # of what, in words
     half: tuple[float, float]  # how many times that the middle half of the fixes saved
 
 
 REPLAYED = Record(38, "replayed fixes of other programs", REPLAYED_HALF)
 BOUNDS = Record(39, "such fixes of other programs", BOUNDED_HALF)
-BEYOND = " (other code became faster as well)"
-"""How a fix can save more than all the time that it concerns."""
 
 
-def track_record(*, is_bound: bool) -> str:
-    """How near predicted savings, or upper bounds of them, have been, as a sentence."""
+def track_record(*, is_bound: bool, has_end: bool = True) -> str:
+    """Where the range of a saving comes from, as a sentence: how near such ones have been.
+
+    `has_end` tells that the range has an upper end: where that would be more than the run it has
+    none.
+    """
     of = BOUNDS if is_bound else REPLAYED
     least, most = of.half
-    much = "that" if is_bound else "the prediction"
-    less = f"one in four saved less than {least:g} times {much}"
-    more = f"one in four over {most:g} times{BEYOND if is_bound else ''}"
-    return f"Of {of.programs} {of.told}, {less}, {more}."
+    those = f"Of {of.programs} {of.told}"
+    if not has_end:
+        return f"{those}, three in four saved at least {least:g} times the estimate."
+    half = f"half saved {least:g} to {most:g} times the estimate"
+    return f"{those}, {half}, and two in three more than it."

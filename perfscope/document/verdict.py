@@ -6,6 +6,7 @@ from functools import partial
 
 from perfscope.document.assurance import assurance
 from perfscope.document.damage import spoils_comparison
+from perfscope.document.endings import failed_with
 from perfscope.document.headline import headline, outside, unwatched
 from perfscope.document.hottest import hottest
 from perfscope.document.no_finding import (
@@ -17,7 +18,7 @@ from perfscope.document.no_finding import (
     without_findings,
 )
 from perfscope.document.others import beside_others, host_first, used_by_others
-from perfscope.document.splits import under_load_s
+from perfscope.document.splits import lost_s, under_load_s
 from perfscope.document.track_record import track_record
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
@@ -33,7 +34,7 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
-from perfscope.savings import ROUGHLY, Wholes
+from perfscope.savings import ROUGHLY, Wholes, or_more
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
@@ -67,18 +68,19 @@ def verdict(
     if not top:
         of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
     else:
-        of_job = "" if top[0].damage in told else _about(top[0], of)
+        of_job = "" if top[0].damage in told else _about(top[0], of, len(results.trace.ranks))
     host = host_first(top, of_run, of, used=used_by_others(results))
     assured = partial(assurance, results, findings, losses, checks)
     beside = beside_others(_with_outside(of_job, results, top), top, host)
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)
+    is_first = not top or bool(failed_with(results.trace))
     return Verdict(
         sentence=sentence + unwatched(results),
         host=host,
         assurance="" if top or damage else assured(is_disturbed=is_disturbed),
-        action="" if top else first_action(run, findings, status, others),
+        action=first_action(run, findings, status, others) if is_first else "",
         hot_spots=_hot_spots(run, top),
         status=status,
         efficiency=headline(results).judged,
@@ -89,14 +91,23 @@ def verdict(
         combined_text=combined_text(top, gain_s, of),
         top=tuple(finding.id for finding in top),
         others_s=of.others_s,
-        track_record=_how_near(top),
+        track_record=_how_near(top, of),
     )
 
 
-def _how_near(top: Sequence[Finding]) -> str:
-    """How near such savings have been as the one of the sentence; "" where it tells none."""
+def _how_near(top: Sequence[Finding], of: Wholes) -> str:
+    """Where the range of the saving in the sentence comes from; "" where the run tells it."""
     saving = top[0].recommended if top else None
-    return track_record(is_bound=saving.is_bound) if saving is not None else ""
+    if saving is None or saving.no_interval is NoInterval.UNSEEN:
+        return ""
+    odds = of.odds(
+        saving.seconds,
+        is_bound=saving.is_bound,
+        interval=saving.interval_s,
+        is_by_assumption=saving.is_by_assumption,
+        most_s=lost_s(saving),
+    )
+    return track_record(is_bound=saving.is_bound, has_end=odds[1] is not None) if odds else ""
 
 
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:
@@ -227,7 +238,7 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     return f"fixing {which} would save {there}"
 
 
-def _about(finding: Finding, of: Wholes) -> str:
+def _about(finding: Finding, of: Wholes, ranks: int) -> str:
     """The sentence about the most costly finding, and what its first action saves."""
     saving = finding.recommended
     if saving is None:
@@ -238,10 +249,21 @@ def _about(finding: Finding, of: Wholes) -> str:
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
         under_load_s=under_load_s(saving),
-        leads=True,
-        is_least=saving.no_interval is NoInterval.UNSEEN,
+        leads=saving.no_interval is not NoInterval.UNSEEN,
+        most_s=lost_s(saving),
     )
+    if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
+        told = or_more(told, saving.seconds)
+    told += _as_measured(finding, saving, of, ranks)
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
+
+
+def _as_measured(finding: Finding, saving: Gain, of: Wholes, ranks: int) -> str:
+    """What is saved under the load of this run, where no wait of other ranks compares with it."""
+    loaded_s = under_load_s(saving)
+    if not of.others_s or loaded_s is None or saving.spent or len(set(finding.ranks)) < ranks:
+        return ""
+    return f" ({saving.roughly}{format_seconds(loaded_s)} as measured, with the load of this run)"
 
 
 def _unpriced(finding: Finding, of: Wholes) -> str:

@@ -111,6 +111,21 @@ def weighed(status: object, share: float | None, *, is_doubted: bool = True) -> 
     return StatusWord(word.sign, told.capitalize(), word.style)
 
 
+def size_of(word: StatusWord, share: float | None) -> str:
+    """What problems of one size save, as they are called by it; "" of no problem."""
+    if word.style.split()[0] not in {"fail", "warn"} or share is None:
+        return ""
+    if share >= MAJOR:
+        return f"a fix saves {_percent(MAJOR)} or more"
+    if share < MINOR_BELOW:
+        return f"a fix saves less than {_percent(MINOR_BELOW)}"
+    return f"a fix saves {_percent(MINOR_BELOW)} to {_percent(MAJOR)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
 def band(value: float | None) -> StatusWord:
     """In which of the POP Center's bands an efficiency lies."""
     if value is None:

@@ -18,16 +18,14 @@ from perfscope.report.sections.causes import composition, phase_labels, waiting_
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of, of_others
 from perfscope.report.sections.findings import (
-    bridge_text,
     fix_text,
     next_step,
     noted_text,
     planned_text,
-    quoted_text,
+    size_text,
     verdict_word,
     view_text,
     weight,
-    where_text,
     wholes,
 )
 from perfscope.report.sections.losses import takeaway
@@ -42,6 +40,7 @@ from perfscope.report.sections.overview import (
     what_to_do,
 )
 from perfscope.report.sections.sureness import doubt
+from perfscope.report.sections.where import RANKS, bridge_text, line_of, nowhere, who
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
     kept_sentence,
@@ -330,9 +329,9 @@ def _print_action(result: Analysis, console: Console) -> None:
     """What to do first where no finding says it, and what was seen that is no problem."""
     verdict, of = result.verdict, wholes(result)
     seen = "; ".join(f"{clean(row.title)}{noted_text(row, of)}" for row, _ in also_seen(result))
-    if not verdict.top:
-        told = (("First action", verdict.action), ("Hot spots", verdict.hot_spots), ("Noted", seen))
-        _print_steps([(name, text) for name, text in told if text], console)
+    if not verdict.top or is_of_damage(result):
+        more = {"First action": verdict.action, "Hot spots": verdict.hot_spots, "Noted": seen}
+        _print_steps([*nowhere(result), *(one for one in more.items() if one[1])], console)
 
 
 def _print_top(result: Analysis, console: Console) -> None:
@@ -376,9 +375,10 @@ def _print_finding(
     is_told: bool,
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
-    told, style = fix_text(finding, wholes(result)), _style(weight(finding))
-    why = f" ({doubt(finding)})" if doubt(finding) else ""
-    severity = f"{weight(finding).word}{why}"
+    of, why = wholes(result), f" ({doubt(finding)})" if doubt(finding) else ""
+    told, word = fix_text(finding, of), weight(finding, of)
+    size, style = size_text(finding, of), _style(word)
+    severity = f"{word.word}{why or (f' ({size})' if size and is_told else '')}"
     if is_told:
         line(console, f"Severity: {inside(severity)}", style=style, indent=3)
     else:
@@ -389,10 +389,10 @@ def _print_finding(
     if not told:
         unknown = "" if why else "Saving not estimated. "
         line(console, f"{unknown}{clean(finding.summary)}", indent=3)
-    if places := where_text(result, finding):
-        line(console, f"Where: {clean(places)}", indent=3)
-    if finding.source_line:
-        line(console, clean(quoted_text(finding)), indent=3)
+    at = line_of(finding)
+    for label, text in ((RANKS, who(result, finding)), (at.label, at.text)):
+        if text:
+            line(console, f"{label}: {clean(text)}", indent=3)
     _print_steps(what_to_do(result, finding), console)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)

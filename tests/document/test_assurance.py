@@ -67,7 +67,7 @@ def test_few_samples_show_large_losses_alone() -> None:
 def test_other_load_is_the_doubt_where_there_is_any() -> None:
     found = analyze(Plan())
     said = told(found, is_disturbed=True)
-    assert said.startswith("Partly: nothing was found, but what others took of the CPUs may hide")
+    assert said.startswith("Partly: nothing was found, but the busy host may hide something.")
     assert "known to be useful" not in said
 
 

@@ -56,6 +56,36 @@ def test_a_line_is_of_the_innermost_function_or_class(
     assert (set(code.functions), code.text) == (functions, text)
 
 
+DECORATED = """\
+@functools.lru_cache(maxsize=128)
+@other("name")
+def view(angle): return angle
+@dataclass
+class Book: pass
+@lost
+total = 3
+def late(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "functions", "text"),
+    [
+        (1, {"", "view"}, "@functools.lru_cache(maxsize=128)"),
+        (2, {"", "view"}, '@other("…")'),
+        (4, {"", "Book"}, "@dataclass"),
+        (6, {""}, "@lost"),
+        (7, {""}, "total = 3"),
+    ],
+)
+def test_a_decorator_is_of_the_definition_below_it(
+    line: int, functions: set[str], text: str
+) -> None:
+    """Python counts the lines of a function from there."""
+    code = code_at(DECORATED, line)
+    assert (set(code.functions), code.text) == (functions, text)
+
+
 @pytest.mark.parametrize(
     ("source", "line", "text"),
     [

@@ -8,15 +8,19 @@ from perfscope.document.track_record import BOUNDS, REPLAYED, Record, track_reco
 
 def test_what_lies_outside_of_the_middle_half_is_told() -> None:
     assert track_record(is_bound=False) == (
-        f"Of {REPLAYED.programs} replayed fixes of other programs, one in four saved less than "
-        "0.9 times the prediction, one in four over 1.8 times."
+        f"Of {REPLAYED.programs} replayed fixes of other programs, half saved 0.9 to 1.8 times the "
+        "estimate, and two in three more than it."
+    )
+    assert track_record(is_bound=False, has_end=False) == (
+        f"Of {REPLAYED.programs} replayed fixes of other programs, three in four saved at least "
+        "0.9 times the estimate."
     )
 
 
 def test_bounds_have_a_record_of_their_own() -> None:
     assert track_record(is_bound=True) == (
-        f"Of {BOUNDS.programs} such fixes of other programs, one in four saved less than 0.9 "
-        "times that, one in four over 1.5 times (other code became faster as well)."
+        f"Of {BOUNDS.programs} such fixes of other programs, half saved 0.9 to 1.5 times the "
+        "estimate, and two in three more than it."
     )
 
 
@@ -28,6 +32,7 @@ def test_it_is_that_of_the_tables(record: Record, *, is_bound: bool) -> None:
     assert len(found) >= record.programs
     assert sum(low <= one <= high for one in found) / len(found) == pytest.approx(0.5, abs=0.05)
     assert sum(one < low for one in found) / len(found) == pytest.approx(0.25, abs=0.05)
+    assert sum(one > 1.0 for one in found) / len(found) == pytest.approx(2 / 3, abs=0.05)
 
 
 def test_ratios_of_a_table() -> None:

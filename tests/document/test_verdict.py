@@ -17,7 +17,7 @@ from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, EndKind, PhaseKind, Status
 from perfscope.schema.write import as_json
 from perfscope.trace.damage import Damage
-from perfscope.trace.model import Ending, Frame
+from perfscope.trace.model import Ending, Frame, Raised
 from perfscope.units import format_seconds
 from tests.findings.analyzed import Analyzed, analyze, analyze_trace
 from tests.findings.training_runs import Plan, training_run
@@ -45,8 +45,8 @@ def test_names_rank_function_line_and_gain() -> None:
     assert first is not None
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
     assert "The fix would save about 9.99 s (" in found["sentence"]
-    assert ") of this 73.6 s run, or 13.6 %." in found["sentence"]
-    assert found["track_record"].endswith("prediction, one in four over 1.8 times.")
+    assert "), 13.6 % of this 73.6 s run." in found["sentence"]
+    assert found["track_record"].startswith("Of ")
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_gain_s"] == first.seconds
 
@@ -166,7 +166,7 @@ def test_says_what_the_functions_that_compute_most_work_on() -> None:
     assert "inner() (plate.py:50) takes 54.5 %" in found["hot_spots"]
     works = "% in multiply; it works on `plate` of 900 × 900 float64)"
     assert works in found["hot_spots"]
-    assert found["hot_spots"].endswith(f"` there is a float64 array: {SINGLE}")
+    assert found["hot_spots"].endswith(f" is float64; {SINGLE}")
 
 
 def test_what_most_of_the_run_goes_to_leads_though_nothing_cures_it() -> None:
@@ -207,6 +207,25 @@ def test_a_killed_rank_comes_first() -> None:
     found = verdict(analyze_trace(training_run(Plan(steps=20), change=kill)))
     assert found["sentence"].startswith("The run was cut short 6.73 s after the start: rank 1 was ")
     assert "killed by SIGKILL (9). Up to that point all was well: " in found["sentence"]
+
+
+@pytest.mark.parametrize("evaluate_s", [0.0, 2.0], ids=["no finding", "a finding"])
+def test_the_first_thing_to_do_about_an_error_is_to_mend_it(evaluate_s: float) -> None:
+    """What ends a run with an error is not mended by recording it again."""
+
+    def fail(builder: TraceBuilder) -> None:
+        raised = Raised("ModuleNotFoundError", "no logx", "/job/train.py", 12)
+        builder.rank(1).set(ending=Ending(EndKind.EXITED, 1, raised=raised))
+
+    plan = Plan(steps=20, evaluate_s=evaluate_s)
+    found = verdict(analyze_trace(training_run(plan, change=fail)))
+    assert found["action"] == (
+        "Mend the error that ended the run, and record again: rank 1 ended with "
+        "ModuleNotFoundError at train.py:12."
+    )
+    assert "ended with ModuleNotFoundError at train.py:12" in found["sentence"]
+    other = verdict(analyze_trace(training_run(plan)))
+    assert "error" not in other["action"]
 
 
 def test_processes_that_never_met_come_first() -> None:
@@ -337,8 +356,8 @@ def polling(busy_s: float) -> TraceBuilder:
             "info",
             (
                 "No problem was found: nothing that is sure to save 280 ms (1 % of the "
-                "28.0 s analyzed window). 8.7 % of it went to something other than useful "
-                "computation, and of 84.7 % nothing is known. The largest loss is "
+                "28.0 s analyzed window). 8.7 % of the 30.0 s run went to something other than "
+                "useful computation, and of 84.7 % nothing is known. The largest loss is "
             ),
         ),
         (0.01, "info", "No problem was found: nothing that is sure"),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from perfscope.report.sections import breakdown
-from perfscope.report.sections.findings import saving_text, wholes
+from perfscope.report.sections.findings import saving_text, size_text, weight, wholes
+from perfscope.report.sections.overview import what_to_do
 from perfscope.schema.read import read_known
 from perfscope.units import NS, format_seconds
 from tests.report.page_numbers import plain
@@ -81,13 +82,58 @@ def test_a_saving_of_an_idle_host_is_a_part_of_the_run_there_in_all_findings() -
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_basis="upper_bound", gain_interval_s=None)
     of_busy = "about 2.00 s on an idle host, and with the load of this 7.07 s run 3.00 s of it"
-    for others_s, told in ((1.0, "about 2.00 s of the 6.07 s that"), (None, of_busy)):
+    there = "about 2.00 s, 33.0 % of the 6.07 s that"
+    for others_s, told, alike in (
+        (1.0, there, there),
+        (None, of_busy, "about 2.00 s (28."),
+    ):
         document["verdict"]["others_s"] = others_s
-        for loaded_s, own in ((3.0, told), (None, "about 2.00 s (28.")):
+        for loaded_s, own in ((3.0, told), (None, alike)):
             row["first_action"]["under_load_s"] = loaded_s
             result = read_known(document)
             found = next(one for one in result.findings if one.id == row["id"])
             assert plain(saving_text(found, wholes(result))).startswith(own)
+
+
+@pytest.mark.parametrize(
+    ("finding", "others_s", "is_idle_first"),
+    [
+        ("load_imbalance", 3.0, True),
+        ("load_imbalance", 1.0, False),
+        ("load_imbalance", None, False),
+        ("small_cache", 3.0, False),
+    ],
+)
+def test_an_idle_host_comes_before_a_fix_that_saves_less_where_the_host_may_be_the_cause(
+    finding: str, others_s: float | None, *, is_idle_first: bool
+) -> None:
+    document = two_ranks_evaluation()
+    row = leading(document, gain_s=2.0, actions=["Divide the work."])
+    row["id"] = finding
+    document["verdict"] |= {"top": [finding], "others_s": others_s}
+    result = read_known(document)
+    found = next(one for one in result.findings if one.id == finding)
+    steps = dict(what_to_do(result, found))
+    assert ("on an idle host" in steps["First action"]) is is_idle_first
+    assert steps["Then" if is_idle_first else "First action"].startswith("Divide the work.")
+
+
+@pytest.mark.parametrize(
+    ("others_s", "word"),
+    [(None, "Problem"), (5.0, "Major problem")],
+)
+def test_what_a_problem_weighs_is_a_share_of_the_run_that_savings_are_of(
+    others_s: float | None, word: str
+) -> None:
+    """A saving of 0.5 s in 7.07 s, of which processes outside the job cost 5 s."""
+    document = two_ranks_evaluation()
+    row = leading(document, gain_s=0.5, status="fail", gain_run_share=0.07, confidence="high")
+    document["verdict"]["others_s"] = others_s
+    result = read_known(document)
+    found = next(one for one in result.findings if one.id == row["id"])
+    assert weight(found, wholes(result)).word == word
+    size = {"Problem": "3 % to 10 %", "Major problem": "10 % or more"}
+    assert size_text(found, wholes(result)) == f"a fix saves {size[word]}"
 
 
 def test_a_saving_that_is_told_otherwise_is_found() -> None:

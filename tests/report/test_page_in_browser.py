@@ -178,7 +178,7 @@ BESIDE = """[...document.querySelectorAll('.verdict .line')]
 """Of each line of the verdict: whether its label ends where its text begins, and which is wide."""
 
 
-@pytest.mark.parametrize("line", ["Line 57", "Costs most in line 57"])
+@pytest.mark.parametrize("line", ["Line to open", "Costs most"])
 @pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (390, "screen"), (794, "print")])
 def test_labels_stand_beside_their_texts(
     window: Browser, tmp_path: Path, width: int, media: str, line: str
@@ -200,7 +200,7 @@ def test_labels_stand_beside_their_texts(
     found = window.run(BESIDE)
     window.page("Emulation.setEmulatedMedia", media="")
     labels = {label for label, _, _ in found}
-    assert {"Where", line, "First action"} <= labels
+    assert {"Ranks", line, "First action"} <= labels
     assert [label for label, is_beside, _ in found if not is_beside] == []
     if width > 520:
         assert [label for label, _, is_wide in found if not is_wide] == []

@@ -215,8 +215,8 @@ def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
             (Edit(level=Level.SHARED),),
             1.0,
             (
-                "That is the 2.00 s that sharing the work takes off the 4.00 s for which rank 1 "
-                "waits, less 1.00 s in which other ranks are busy anyway."
+                "Of the 2.00 s that sharing the work takes off the 4.00 s for which rank 1 waits, "
+                "1.00 s pass while no rank waits for it; the rest is saved."
             ),
         ),
         ((Edit(ranks=(0,), factor=0.5),), 2.0, ""),
@@ -251,7 +251,8 @@ def test_what_others_cost_is_more_than_its_row_or_less() -> None:
     as_it_was = f"The {document['run']['wall_s']:.2f} s run as it was, on the busy host"
     assert plain[2.0] == as_it_was
     assert plain[3.0] == (
-        f"{as_it_was}, which cost it 3.00 s: 2.00 s in row A, the rest in waiting and transfer"
+        f"{as_it_was}, which cost it 3.00 s: 2.00 s in row A, the rest in other "
+        "rows, as ranks without a CPU move no data and keep others waiting"
     )
     assert plain[1.5] == (
         f"{as_it_was}: of the 2.00 s in row A, it is 1.50 s longer, and the rest passes while "

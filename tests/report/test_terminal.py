@@ -83,19 +83,19 @@ def test_where_to_look_is_told_of_every_finding() -> None:
     places = [row for row in found if row["where"] or row["ranks"]]
     assert places
     text = shown(document)
-    assert text.count("   Where: ") == len(places)
+    assert text.count("   Line to open: ") == len(found)
     for row in places:
         row["ranks"] = [1]
-    assert " on rank 1" in shown(document)
+    assert "   Ranks: rank 1" in shown(document)
     for row in places:
         row["ranks"] = [1, 0]
-    assert " on all ranks" in shown(document)
-    assert "on ranks 0" not in shown(document)
+    assert "   Ranks: all ranks" in shown(document)
+    assert "Ranks: ranks 0" not in shown(document)
     for row in places:
         row["ranks"], row["where"] = [0], [{"file": "/job/a.py", "line": 3, "function": "write"}]
         row["holder"] = {"kind": "file_lock", "rank": 1, "thread": None, "share": 0.9}
         row["holder"]["where"] = row["where"][0]
-    assert "Where: write() (a.py:3) on rank 1" in shown(document)
+    assert "   Ranks: rank 1\n   Line to open: a.py:3 in write()\n" in shown(document)
 
 
 def test_the_verdict_comes_first_and_bars_are_of_a_hundred_per_cent() -> None:

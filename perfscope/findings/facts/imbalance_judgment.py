@@ -371,7 +371,7 @@ def spent(facts: ImbalanceFacts) -> Spent | None:
         return None
     if not facts.is_split:
         return Spent(more_s, lead="of difference")
-    lead = f"of work that splitting takes off rank {facts.overloaded[0]}"
+    lead = f"of work that an even split takes off rank {facts.overloaded[0]}"
     return Spent(more_s * (1 - 1 / len(facts.ranks)), lead=lead)
 
 

@@ -67,7 +67,8 @@ def less_work(facts: ImbalanceFacts) -> str:
     less = f"{100 * (1.0 - left) * top.seconds / top.own_s:.0f} %"
     given = f"and {others(facts)} that much more"
     given = given if left else f"as much as {others(facts)} do"
-    return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}."
+    set_at = " The split may be set elsewhere, where the data is dealt out." if left else ""
+    return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}.{set_at}"
 
 
 def why_differs(found: Judgment) -> str:

@@ -20,6 +20,11 @@ from perfscope.units import format_bytes, format_share
 FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
 """Of DistributedDataParallel, unless it is told otherwise."""
 
+BOTH_ENDS = (
+    "The lower end is the transfer alone; the upper end adds what main threads wait for CPUs that "
+    "the threads of the exchange use"
+)
+
 
 @dataclass(frozen=True)
 class Needless:
@@ -80,7 +85,9 @@ def without(run: Facts, needless: Needless) -> Gain | None:
         min(alone.interval_s[0], found.interval_s[0]),
         max(alone.interval_s[1], found.interval_s[1]),
     )
-    return replace(gain, interval_s=ends, is_by_assumption=len(edits) > 1)
+    is_by_assumption = len(edits) > 1
+    bridge = BOTH_ENDS if is_by_assumption else ""
+    return replace(gain, interval_s=ends, is_by_assumption=is_by_assumption, bridge=bridge)
 
 
 def _beside(run: Facts, share: float) -> list[Edit]:

@@ -24,6 +24,9 @@ BROADCAST = "torch.distributed.broadcast_buffers"
 NEWEST = "forward_sync_buffers"
 """The argument by which a model still sends its buffers once, when it is made."""
 
+OLD_NAME = "broadcast_buffers=False before PyTorch 2.13"
+NEW_NAME = "from PyTorch 2.13 on forward_sync_buffers=False"
+"""What the same is called in other releases."""
 
 UNWRITTEN = "if nothing writes them through .data or NumPy"
 """What nobody counts: ranks would differ from then on without a word."""
@@ -122,7 +125,7 @@ def needless_buffers(run: Facts, whole_s: float) -> Needless | None:
     size = format_bytes(sum(one.bytes for one in found.buffers))
     part = "all" if found.is_all else format_share(found.share)
     return Needless(
-        told=f", of buffers that were not seen to change: {found.names}",
+        told=f" that were not seen to change: {found.names}",
         summary=(
             f"Each of {counted(found.syncs, 'forward pass', 'forward passes')} begins with a "
             f"broadcast of the model's buffers from its first rank. {found.names} are "
@@ -150,15 +153,18 @@ def _action(found: ResentBuffers) -> str:
     """What has them sent no more; the others, which change, have to be sent on."""
     at = f"In {wording.place(found.made_at)}" if found.made_at else ""
     every = f"DistributedDataParallel sends {found.names} in every forward pass"
-    apart = "make them plain attributes of the module instead of buffers (no register_buffer)"
+    apart = (
+        "make its constant buffers plain attributes (no register_buffer; .to() and state_dict() "
+        "then leave them out)"
+    )
     if not found.is_all:
         kept = f"{every}: {apart}, {UNWRITTEN}; keep its other buffers registered."
         return wording.there(at, kept)
-    once = (
-        "" if found.argument == NEWEST else ", and give every rank the same ones at the beginning"
-    )
+    is_new = found.argument == NEWEST
+    once = "" if is_new else ", and give every rank the same ones at the beginning"
+    name = OLD_NAME if is_new else NEW_NAME
     return wording.there(
-        at, f"Pass {found.argument}=False{once}, or {apart}, {UNWRITTEN}. {every}."
+        at, f"Pass {found.argument}=False ({name}){once}, or {apart}, {UNWRITTEN}. {every}."
     )
 
 

@@ -17,6 +17,10 @@ from perfscope.trace.operands import frame_of
 from perfscope.units import NS, format_seconds
 
 EDIT = Edit(keeps_workers=True)
+BOTH_ENDS = (
+    "The lower end holds where the workers together make one batch in each step, the upper end "
+    "where no step waits for its input"
+)
 _NAMES = ("turns", "first_ns", "starts_ns", "ends_ns", "ready_ns", "late_ns")
 
 
@@ -156,6 +160,7 @@ def _replayed(results: Results, replay: Replay, workers: int, found: Gain) -> Ga
         gain,
         interval_s=(least.gain_s, max(found.seconds, gain.seconds)),
         is_by_assumption=True,
+        bridge=BOTH_ENDS,
     )
 
 

@@ -40,7 +40,7 @@ from perfscope.findings.facts.network_facts import (
     unknown,
 )
 from perfscope.findings.facts.repeated_messages import needless_repeats
-from perfscope.findings.facts.resent_buffers import needless_buffers
+from perfscope.findings.facts.resent_buffers import BROADCAST, needless_buffers
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.findings.facts.sparse_messages import needless_zeros
 from perfscope.judging import MAIN
@@ -172,6 +172,10 @@ def _without_data(results: Results) -> tuple[str, ...]:
     return tuple(r.name for r in empty) if spent_s > MAIN * moved_s(results) else ()
 
 
+BY_DDP = {BROADCAST: "DDP's broadcast of buffers"}
+"""Operations that no program calls by their name."""
+
+
 def _title(results: Results) -> str:
     place = sampled_places.calls(results, " in")
     if empty := _without_data(results):
@@ -180,7 +184,7 @@ def _title(results: Results) -> str:
         place = _where_sent(results, found)
         many = f"{counted(found.calls, 'message')} of about {format_bytes(found.size_bytes)}"
         return f"{many} are slowing the run{place and f', mainly{place}'}"
-    mainly = f"{most_moving(results)}{place}".strip()
+    mainly = f"{BY_DDP.get(most_moving(results), most_moving(results))}{place}".strip()
     each_s = mean(results.communication.transfer_s_by_rank)
     spent = f"takes {format_seconds(each_s)}{' per rank' if len(results.trace.ranks) > 1 else ''}"
     return f"Data transfer between ranks {spent}{mainly and f', mainly {mainly}'}"

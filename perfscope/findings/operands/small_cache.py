@@ -18,9 +18,9 @@ from perfscope.trace.model import Frame, Function, Rank
 from perfscope.units import format_count, format_seconds, format_share
 
 ACTION = (
-    "Give {name} a cache that holds every result that is asked for again: raise maxsize (now "
-    "{most}), or keep all of them with `@lru_cache(maxsize=None)` if memory suffices. If its "
-    "arguments never come back, no cache helps: remove it."
+    "Give {name} a larger cache: raise maxsize (now {most}), or keep all results with "
+    "`@lru_cache(maxsize=None)` if memory suffices. How many of the evicted ones are asked for "
+    "again was not counted: if the change saves nothing, none are, and no cache helps."
 )
 
 
@@ -59,7 +59,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         status=status,
         title=f"The cache of {wording.place(cache.frame)} holds {_counted(cache.most)} and evicted "
-        f"{format_count(cache.evicted)}: each is computed again when it comes back",
+        f"{format_count(cache.evicted)}: those that are asked for again are computed again",
         summary=(
             f"Rank {main.rank.number} spends {format_seconds(main.seconds)} in {name}, which "
             f"computed {_counted(cache.misses)} and returned {format_count(cache.hits)} from its "

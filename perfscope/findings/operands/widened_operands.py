@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from perfscope.findings.core import thresholds, wording
@@ -28,10 +29,17 @@ from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.units import listed
 
 ACTION = (
-    "If single precision is enough, as it is for `{0}`, make `{1}` single {2} "
-    "(`.astype(np.float32)`). Random numbers, means and quotients of integers are double in NumPy "
-    "unless it is told otherwise, and since NumPy 2 so is each array that is combined with a "
-    "number taken from one in double precision: make such a number a `float` first."
+    "If single precision is enough, as it is for `{0}`, make `{1}` single "
+    "(`.astype(np.float32)`) {2}."
+)
+WHY_DOUBLE = (
+    "Random numbers, means and quotients of integers are double in NumPy unless it is told "
+    "otherwise; since NumPy 2 so is an array that is combined with a number taken from a double "
+    "one, as in `field * array.min()`: write `field * float(array.min())`."
+)
+HALF_LEFT = (
+    "That is half of the time of lines that compute in double precision, their messages included; "
+    "single precision takes the other half"
 )
 OF_NUMBER = (
     "If single precision, which `{0}` has, is enough, convert `{1}` {2}: `float(...)` "
@@ -77,7 +85,7 @@ def judge(run: Facts) -> Outcome:
             Evidence(f"`{cause.single.name}`", shape_of(cause.single)),
             *_others(chain(*own), cause.double.name),
         ),
-        actions=(_action(cause),),
+        actions=(_action(cause), *(() if cause.double.is_number else (WHY_DOUBLE,))),
         overlaps=("slow_operands", "repeated_work"),
     )
 
@@ -109,7 +117,8 @@ def _converts(cause: Meeting) -> str:
 def _action(cause: Meeting) -> str:
     told = OF_NUMBER if cause.double.is_number else ACTION
     made = cause.double.made
-    where = "where it is made" if made is None else f"in {wording.place(made)}, which makes it"
+    unknown = "where it is made, which this recording does not tell"
+    where = unknown if made is None else f"in {wording.place(made)}, which makes it"
     return told.format(cause.single.name, cause.double.name, where)
 
 
@@ -138,7 +147,7 @@ def _gain(run: Facts, own: Sequence[Sequence[WorkedOn]]) -> Gain:
         MAIN * run.line_samples.seconds(rank, {one.frame for one in sites})
         for rank, sites in zip(run.results.trace.ranks, own, strict=True)
     ]
-    return saved_of_ranks(run.results, halves_s)
+    return replace(saved_of_ranks(run.results, halves_s), bridge=HALF_LEFT)
 
 
 def widened(site: WorkedOn) -> tuple[Operand, Operand] | None:

@@ -163,7 +163,8 @@ def of_others(result: Analysis, *, has_letters: bool = False) -> str:
             f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "
             "while other ranks are busy anyway"
         )
-    longer = "waiting and transfer" if result.run.recorded_ranks > 1 else "what other rows hold"
+    why = ", as ranks without a CPU move no data and keep others waiting"
+    longer = f"other rows{why if result.run.recorded_ranks > 1 else ''}"
     return f"{as_it_was}, which cost it {cost}: {spent} in {where}, the rest in {longer}"
 
 

@@ -12,6 +12,7 @@ from perfscope.report.labels import (
     GAIN_BASES,
     NO_PROBLEM,
     StatusWord,
+    size_of,
     status_word,
     weighed,
 )
@@ -26,14 +27,14 @@ from perfscope.report.sections.sureness import (
     seen_with,
     sureness,
 )
+from perfscope.report.sections.where import bridge_text, line_of
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import OR_MORE, ROUGHLY, Wholes
+from perfscope.savings import OR_MORE, ROUGHLY, Wholes, or_more
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
-from perfscope.units import format_share, inside
 
 FOLDED_TITLES = {
     Status.NOT_MEASURED: "not measured",
@@ -77,7 +78,7 @@ def saving_text(row: Outcome, of: Wholes) -> str:
     What is saved on an idle host is no part of what the run took on the busy one.
     """
     first = first_of(row)
-    return fix_text(row, of) if is_of_idle_host(first) else _saving(first, of)
+    return fix_text(row, of) if of.others_s or is_of_idle_host(first) else _saving(first, of)
 
 
 def is_of_idle_host(found: Outcome | FirstAction) -> bool:
@@ -90,14 +91,14 @@ def fix_text(row: Outcome, of: Wholes) -> str:
     found = first_of(row)
     if found.gain_s is None:
         return ""
-    return of.fix(
+    told = of.fix(
         found.gain_s,
         is_bound=is_bound(found),
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
         under_load_s=found.under_load_s if isinstance(found, FirstAction) else None,
-        is_least=is_least(found),
     )
+    return or_more(told, found.gain_s) if is_least(found) else told
 
 
 def is_least(found: Outcome | FirstAction) -> bool:
@@ -133,12 +134,6 @@ def parts_text(row: Outcome) -> str:
     return " ".join(one for one in (first.bridge, counts) if one)
 
 
-def bridge_text(row: Outcome) -> str:
-    """How what its title says that it takes leads to the saving, in sentences; "" for nothing."""
-    first = row.first_action if isinstance(row, FindingRow) else None
-    return first.bridge if first else ""
-
-
 def _saved(found: Outcome | FirstAction) -> str:
     """The seconds alone; "" if not known."""
     if found.gain_s is None:
@@ -147,75 +142,25 @@ def _saved(found: Outcome | FirstAction) -> str:
     return f"{roughly}{seconds(found.gain_s)}{OR_MORE if is_least(found) else ''}"
 
 
-def weight(row: Outcome) -> StatusWord:
+def weight(row: Outcome, of: Wholes) -> StatusWord:
     """Its status in words, a problem's by the share of the run that the first action saves."""
+    status = Status.WARN if is_unsure(row) else row.status
+    return weighed(status.value, _share(row, of), is_doubted=bool(doubt(row)))
+
+
+def size_text(row: Outcome, of: Wholes) -> str:
+    """What a problem of its weight saves, `a fix saves 10 % or more`; "" where nobody knows."""
+    return size_of(weight(row, of), _share(row, of))
+
+
+def _share(row: Outcome, of: Wholes) -> float | None:
+    """Of the run, what the first action saves; on a busy host of what the run would take idle."""
     first = first_of(row)
     share = first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
-    status = Status.WARN if is_unsure(row) else row.status
-    return weighed(status.value, share, is_doubted=bool(doubt(row)))
-
-
-def which_ranks(row: Outcome, world: int) -> str:
-    """Which of so many ranks a finding is about; "" of one process, and where nobody knows."""
-    if world == 1:
-        return ""
-    holder = row.holder if isinstance(row, FindingRow) else None
-    is_there = holder is not None and holder.where is not None and holder.where in row.where[:1]
-    if holder is not None and is_there and holder.rank not in row.ranks:
-        return f"rank {holder.rank}"  # the others wait for what it does there
-    if world > 1 and len(set(row.ranks)) == world:
-        return "all ranks"
-    return rank_list(row.ranks) if row.ranks else ""
-
-
-def who(result: Analysis, row: Outcome) -> str:
-    """Which ranks a finding is about, and who waits for them: `rank 0; rank 1 waits 6.63 s for it`.
-
-    How long is left out where it is not what the saving comes from.
-
-    Of several that wait it is the mean, which compares with what the run is shorter by.
-    """
-    named = which_ranks(row, result.run.recorded_ranks)
-    waited = row.waited if isinstance(row, FindingRow) else None
-    if not named or waited is None:
-        return named
-    many = len(waited.ranks)
-    each = f" {seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
-    if bridge_text(row) and seconds(waited.each_s) not in bridge_text(row):
-        each = ""  # the saving comes from other seconds, which are told beside it
-    whom = "it" if len(row.ranks) == 1 else "them"
-    return f"{named}; {rank_list(waited.ranks)} {'wait' if many > 1 else 'waits'}{each} for {whom}"
-
-
-def where_text(result: Analysis, row: Outcome) -> str:
-    """The line to change, on which ranks, and who waits for them, as far as they are known."""
-    frame = row.where[0] if row.where else None
-    told = place(frame.function, frame.file, frame.line) if frame else ""
-    return " on ".join(part for part in (told, who(result, row)) if part)
-
-
-def quoted(row: Outcome) -> tuple[str, str, str]:
-    """What the line that a finding names is called, its text, and what takes most of its time.
-
-    The latter is told where the text does not name that. All are "" where the text is not known.
-    """
-    if not isinstance(row, FindingRow) or not row.source_line or not row.where:
-        return "", "", ""
-    line, seen = f"Line {row.where[0].line}", row.seen
-    line = f"Costs most in {inside(line)}" if row.is_elsewhere else line
-    if seen is None or not seen.calls or not 0 < seen.calls_samples <= seen.samples:
-        return line, row.source_line, ""
-    if seen.calls.rpartition(".")[2] in row.source_line:
-        return line, row.source_line, ""
-    share = format_share(seen.calls_samples / seen.samples)
-    mostly = f"{share} of its samples are in {shortened(seen.calls, 60)}"
-    return line, row.source_line, mostly
-
-
-def quoted_text(row: Outcome) -> str:
-    """The same as one text."""
-    name, text, mostly = quoted(row)
-    return f"{name}: {text}{f' ({mostly})' if mostly else ''}"
+    if share is None or first.gain_s is None or not of.others_s or not of.run_s:
+        return share
+    there_s = of.run_s - of.others_s
+    return first.gain_s / there_s if there_s > first.gain_s else share
 
 
 def verdict_word(result: Analysis) -> StatusWord:
@@ -230,7 +175,7 @@ def verdict_word(result: Analysis) -> StatusWord:
     leading = next((row for row in result.findings if row.id in top[:1]), None)
     if leading is None or result.run.damage or leading.status.value != status:
         return status_word(status)
-    return weight(leading)
+    return weight(leading, wholes(result))
 
 
 def _cost(row: Outcome, of: Wholes) -> str:
@@ -251,7 +196,8 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     window = row.window_s or ()
     return {
         "anchor": anchor,
-        "status": weight(row),
+        "status": weight(row, of),
+        "size": size_text(row, of),
         "title": row.title or row.id,
         "id": row.id,
         "summary": row.summary,
@@ -274,7 +220,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "view": view_text(row, of),
         "next_step": next_step(row),
         "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],
-        "source": quoted(row),
+        "line": line_of(row),
         "evidence": Table(
             f"{anchor}-evidence",
             f"Evidence for: {shortened(row.title, 80)}",
@@ -362,7 +308,11 @@ def _sharing(row: Outcome, told: Collection[str]) -> Outcome:
 
 
 def _context(result: Analysis) -> Context:
-    return all_findings(result.findings, wholes(result), result.verdict.top)
+    found = all_findings(result.findings, wholes(result), result.verdict.top)
+    for view in found["open"]:
+        if view["id"] in result.verdict.top[:1]:  # its saving alone has a range of other programs
+            view["sureness"] = f"{view['sureness']} {result.verdict.track_record}".rstrip()
+    return found
 
 
 SECTION = Section("findings", "All findings", "findings.html", _context)

@@ -16,13 +16,19 @@ from perfscope.report.sections.findings import (
     next_step,
     noted_text,
     verdict_word,
-    who,
     wholes,
 )
 from perfscope.report.sections.quality import OTHER_WORK, doubted, trust
 from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.sections.sureness import advice_on, answer, is_too_short, saving_sentence
+from perfscope.report.sections.sureness import (
+    advice_on,
+    answer,
+    is_too_short,
+    rather_idle,
+    saving_sentence,
+)
+from perfscope.report.sections.where import nowhere, who
 from perfscope.report.text import sentences, stopped
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
@@ -56,6 +62,7 @@ def _context(result: Analysis) -> Context:
     has_first = bool(top) and not is_of_damage(result)
     return {
         "action": verdict.action,
+        "nowhere": nowhere(result),
         "hot_spots": verdict.hot_spots,
         "seen": [
             finding_view(row, place, of) | {"noted": noted_text(row, of)}
@@ -150,7 +157,7 @@ def how_sure(result: Analysis) -> list[str]:
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
     told = answer(first, "" if blocks == 1 else "the first problem")
-    saving = f"{saving_sentence(first)} {result.verdict.track_record}".strip()
+    saving = saving_sentence(first, has_range=bool(result.verdict.track_record))
     return [one for one in (told, saving, rests_on(result, first)) if one]
 
 
@@ -163,9 +170,11 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     told = list(row.actions[:1])
     if row.id in result.verdict.top[:1] and not result.run.damage:
         is_busy = any(one.id == OTHER_WORK and one.status.is_fault for one in result.quality)
-        sure = advice_on(row, is_busy=is_busy)
+        first = rather_idle(row, result.verdict.others_s)
+        sure = advice_on(row, is_busy=is_busy and not first)
         after = [sure] if sure else []
         told = [*after, *told] if is_too_short(row) else [*told, *after]
+        told = [first, " ".join(told)] if first else told
     return list(zip(("First action", "Then"), told, strict=False))
 
 

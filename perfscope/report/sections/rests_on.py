@@ -1,8 +1,8 @@
 """How much was measured that an answer rests on."""
 
 from perfscope.report.formats import count, percent
-from perfscope.report.sections.findings import which_ranks
 from perfscope.report.sections.sureness import first_of
+from perfscope.report.sections.where import which_ranks
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.enums import Basis
@@ -18,7 +18,8 @@ def rests_on(result: Analysis, row: FindingRow | None) -> str:
     """
     steps = result.steps.count
     is_told = result.run.throughput.step_source in TOLD_STEPS
-    told = [counted(steps, "step" if is_told else "inferred step")] if steps > 1 else []
+    inferred = "" if is_told else " (inferred from what repeats)"
+    told = [f"{counted(steps, 'step')}{inferred}"] if steps > 1 else []
     if row is not None and row.seen is not None and row.where:
         whose = which_ranks(row, result.run.recorded_ranks)
         samples = f"{count(row.seen.of)} stack samples{f' of {whose}' if whose else ''}"

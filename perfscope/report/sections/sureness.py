@@ -27,9 +27,16 @@ CONFIRM = (
     "whether this was the cause."
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
-FIX = "Record again after the change, and let `perfscope compare` show what it saved."
-ON_IDLE = "Make both recordings, before and after the change, on an idle host."
+FIX = "Record again after the change: `perfscope compare` shows what it saved."
+ON_IDLE = (
+    "Record on an idle host, the unchanged program as well: this recording does not compare with "
+    "that."
+)
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
+
+
+BY_HOST = ("load_imbalance", "straggler", "transient_imbalance")
+"""Findings that other work on the host may bring about, or change."""
 
 
 def first_of(row: Outcome) -> Outcome | FirstAction:
@@ -122,22 +129,25 @@ def answer(row: Outcome, what: str = "") -> str:
         return ""
     cause = f"cause of {what}" if what else "cause"
     if is_inferred(row):
-        return f"Partly: the time was measured, and the {cause} is inferred from it."
+        return f"Partly: the lost time was measured, the {cause} is inferred: test the fix."
     if _may_be_nothing(row):
         return f"Not yet: the {cause} was measured, and the saving may be nothing."
     if _may_be_other(row):
         return f"Partly: the time was measured, and something else than the {cause} may explain it."
     if first_of(row).gain_s is None:
-        return f"Yes, the {cause}: it was measured. Its saving was not estimated."
+        return f"Yes: the {cause} was measured. Its saving was not estimated."
     if row.confidence is Confidence.HIGH and not is_bound(first_of(row)):
         varies = first_of(row).gain_interval_s is None or is_by_assumption(first_of(row))
         return f"Yes: the {cause} was measured{'' if varies else ', and the saving hardly varies'}."
-    return f"Yes, the {cause}: it was measured. Take the saving as a rough figure."
+    return f"Yes: the {cause} was measured. The saving is a rough figure."
 
 
-def saving_sentence(row: Outcome) -> str:
-    """How sure the saving of a finding is, as a sentence; "" where nobody asks."""
-    saving = _how_sure_saving(row) if first_of(row).gain_s is not None else ""
+def saving_sentence(row: Outcome, *, has_range: bool = False) -> str:
+    """How sure the saving of a finding is, as a sentence; "" where nobody asks.
+
+    `has_range` tells that other programs give it a range, which is told beside it.
+    """
+    saving = _how_sure_saving(row, has_range=has_range) if first_of(row).gain_s is not None else ""
     if not saving:
         return ""
     condition = ", if the cause is right" if is_inferred(row) else ""
@@ -149,7 +159,7 @@ def is_inferred(row: Outcome) -> bool:
     return isinstance(row, FindingRow) and row.is_inferred
 
 
-def _how_sure_saving(row: Outcome) -> str:
+def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
     """How sure the saving of a finding is, as a clause; "" where nobody asks."""
     first = first_of(row)
     if first.gain_s is None or not row.status.is_fault:
@@ -159,18 +169,18 @@ def _how_sure_saving(row: Outcome) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        return f"all the time that the fix concerns, with nothing counted for the new code{told}"
+        return f"from the time of what the fix replaces; its new code may take some of it{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"from a replay of the run with the fix{_why_no_interval(row)}"
+        return f"from a replay of the run with the fix{_why_no_interval(row, has_range=has_range)}"
     if row.confidence is Confidence.LOW and not is_inferred(row):
         return "may be nothing. A longer recording would tell"
     low_s, high_s = interval
     if is_by_assumption(first):
         least, most = map(seconds, interval)
-        return f"{least} to {most}, depending on how the fix works out (see its evidence)"
+        return f"from replays of the run under two assumptions: {least} to {most}"
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure
@@ -181,12 +191,14 @@ def _how_sure_saving(row: Outcome) -> str:
     return f"from a replay of the run with the fix, give or take {off} as its steps vary"
 
 
-def _why_no_interval(row: Outcome) -> str:
+def _why_no_interval(row: Outcome, *, has_range: bool) -> str:
     """Why no interval is told; of what has one, which the load of others spoils, if it is wide."""
     first = first_of(row)
     why = first.no_interval if isinstance(first, FirstAction) else None
     is_wide = row.confidence is Confidence.MEDIUM and not is_inferred(row)
     varies = ", but it varies from step to step" if why is NoInterval.LOAD and is_wide else ""
+    if has_range and why is not NoInterval.UNSEEN:
+        return varies
     return f"{varies}; {NO_INTERVAL[why]}"
 
 
@@ -204,6 +216,20 @@ def is_loaded(row: FindingRow) -> bool:
     """Whether its saving is that of an idle host, of a run on one that was not."""
     saving = row.first_action
     return bool(saving and saving.counts and not saving.counts_more)
+
+
+def rather_idle(row: FindingRow, others_s: float | None) -> str:
+    """To record on an idle host first, where other work costs more and may be what was found.
+
+    Ranks that are unevenly fast may be so by what else their CPUs do. "" of any other finding.
+    """
+    saved_s = first_of(row).gain_s
+    if others_s is None or row.id not in BY_HOST or saved_s is None or saved_s >= others_s:
+        return ""
+    return (
+        "Record again on an idle host, and see whether the ranks still differ: other processes "
+        f"cost {seconds(others_s)}, more than this fix saves, and may hold up one rank the most."
+    )
 
 
 def is_too_short(row: FindingRow) -> bool:

@@ -67,11 +67,13 @@ FEATURES, INDEX = row("feats", 3 * SIZE // 4), row("graph.index", SIZE // 4)
 def test_buffers_that_nobody_changes_need_not_be_sent() -> None:
     found = judged(of(*unlooked(FEATURES, INDEX)), of(FEATURES, INDEX))
     assert found.title.endswith(
-        ", of buffers that were not seen to change: `feats` (12.0 MiB) and `graph.index` (4.00 MiB)"
+        ", mainly DDP's broadcast of buffers that were not seen to change: `feats` (12.0 MiB) and "
+        "`graph.index` (4.00 MiB)"
     )
     assert len(found.actions) == 1
     assert found.actions[0].startswith(
-        "In main() (train.py:51): pass forward_sync_buffers=False, or make them plain attributes"
+        "In main() (train.py:51): pass forward_sync_buffers=False (broadcast_buffers=False before "
+        "PyTorch 2.13), or make its constant buffers plain attributes"
     )
     assert "if nothing writes them through .data or NumPy" in found.actions[0]
     assert found.confidence is Confidence.MEDIUM
@@ -84,7 +86,10 @@ def test_buffers_that_nobody_changes_need_not_be_sent() -> None:
 def test_where_the_argument_is_older_ranks_have_to_begin_alike() -> None:
     others = {"argument": "broadcast_buffers"}
     found = judged(of(*unlooked(FEATURES), **others), of(FEATURES, **others))
-    assert "pass broadcast_buffers=False, and give every rank the same ones" in found.actions[0]
+    told = (
+        "pass broadcast_buffers=False (from PyTorch 2.13 on forward_sync_buffers=False), and give"
+    )
+    assert f"{told} every rank the same ones" in found.actions[0]
 
 
 def test_buffers_that_change_are_sent_on() -> None:

@@ -137,10 +137,13 @@ def test_what_a_loop_passes_again_is_double_by_what_it_passes_beside_that() -> N
         "whiten() (train.py:20) computes in double precision, because float64 `factor`, passed in "
         "main() (train.py:9), promotes float32 `damp`"
     )
-    assert "make `factor` single where it is made" in finding.actions[0]
+    single = "make `factor` single (`.astype(np.float32)`)"
+    assert f"{single} where it is made, which this recording does not tell." in finding.actions[0]
+    assert finding.gain is not None
+    assert "single precision takes the other half" in finding.gain.bridge
     made = {"factor": "\x1f".join((MAIN[0], MAIN[1], "4")), "damp": "odd"}
     (finding,) = faults({**passed, "fed_back": ["before"], "made": made}, hot).values()
-    assert "make `factor` single in main() (train.py:4), which makes it" in finding.actions[0]
+    assert f"{single} in main() (train.py:4), which makes it" in finding.actions[0]
     assert [one.line for one in finding.where] == [9, 4, 20]
     (finding,) = faults(passed, hot).values()
     assert "because float64 `x` promotes" in finding.title

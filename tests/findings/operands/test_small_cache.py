@@ -42,8 +42,8 @@ def test_a_cache_that_evicts_is_told_with_what_it_costs_at_most() -> None:
     finding = judged([cache(hits=900, misses=12, size=12)], [cache()])["small_cache"]
     assert finding.status is Status.FAIL
     assert finding.title == (
-        "The cache of mesh() (solve.py:20) holds 20 results and evicted 600: each is computed "
-        "again when it comes back"
+        "The cache of mesh() (solve.py:20) holds 20 results and evicted 600: those that are "
+        "asked for again are computed again"
     )
     assert finding.ranks == (1,)
     assert [one.function for one in finding.where] == ["mesh", "part"]

@@ -1,0 +1,123 @@
+"""Where a finding is: on which ranks, and which line to open in an editor."""
+
+from perfscope.places import called, file_name
+from perfscope.report.formats import seconds
+from perfscope.report.sections.sureness import is_loaded
+from perfscope.report.text import shortened
+from perfscope.report.views import rank_list
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.findings import FindingRow, Outcome
+from perfscope.structures import dataclass
+from perfscope.units import format_share
+
+RANKS = "Ranks"
+TO_OPEN = "Line to open"
+COSTS_MOST = "Costs most"
+"""What rows are called that tell the ranks, and the line."""
+
+NOT_TO_CHANGE = "not the line to change: the first action says how to find it"
+NO_LINE = "none: see the first action"
+NO_RANK = "none: no problem was found on any rank"
+NOTHING_TO_CHANGE = "none: no line to change was found"
+
+
+@dataclass(frozen=True)
+class Line:
+    """The line that a finding names, in the parts that a page shows differently."""
+
+    label: str
+    at: str  # the file and line; "" where nobody knows it
+    path: str = ""  # the same with the whole path
+    function: str = ""  # that it is in
+    source: str = ""  # its text
+    note: str = ""  # what takes most of its time, or why it is not the one to change
+
+    @property
+    def text(self) -> str:
+        """All of it: `p6.py:38 in converged(): change = norm(h) (98 % of its samples are ...)`."""
+        told = " in ".join(part for part in (self.at, self.function) if part)
+        told += f": {self.source}" if self.source else ""
+        return f"{told} ({self.note})" if told and self.note else told or self.note
+
+
+def nowhere(result: Analysis) -> list[tuple[str, str]]:
+    """That there is no rank to look at, and no line to open; nothing where nobody can say that."""
+    if not result.verdict.assurance:
+        return []
+    told = [(RANKS, NO_RANK)] if result.run.recorded_ranks > 1 else []
+    return [*told, (TO_OPEN, NOTHING_TO_CHANGE)]
+
+
+def bridge_text(row: Outcome) -> str:
+    """How what its title says that it takes leads to the saving, in sentences; "" for nothing."""
+    first = row.first_action if isinstance(row, FindingRow) else None
+    return first.bridge if first else ""
+
+
+def which_ranks(row: Outcome, world: int) -> str:
+    """Which of so many ranks a finding is about; "" of one process, and where nobody knows."""
+    if world == 1:
+        return ""
+    holder = row.holder if isinstance(row, FindingRow) else None
+    is_there = holder is not None and holder.where is not None and holder.where in row.where[:1]
+    if holder is not None and is_there and holder.rank not in row.ranks:
+        return f"rank {holder.rank}"  # the others wait for what it does there
+    if world > 1 and len(set(row.ranks)) == world:
+        return "all ranks"
+    return rank_list(row.ranks) if row.ranks else ""
+
+
+def who(result: Analysis, row: Outcome) -> str:
+    """Which ranks a finding is about, and who waits for them: `rank 0; rank 1 waits 6.63 s for it`.
+
+    How long is left out where it is not what the saving comes from.
+
+    Of several that wait it is the mean, which compares with what the run is shorter by.
+    """
+    named = which_ranks(row, result.run.recorded_ranks)
+    waited = row.waited if isinstance(row, FindingRow) else None
+    if not named or waited is None:
+        return named
+    many = len(waited.ranks)
+    each = f" {seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
+    if bridge_text(row) and seconds(waited.each_s) not in bridge_text(row):
+        each = ""  # the saving comes from other seconds, which are told beside it
+    whom = "it" if len(row.ranks) == 1 else "them"
+    measured = " as measured" if each and isinstance(row, FindingRow) and is_loaded(row) else ""
+    wait = f"{'wait' if many > 1 else 'waits'}{each} for {whom}{measured}"
+    return f"{named}; {rank_list(waited.ranks)} {wait}"
+
+
+def line_of(row: Outcome) -> Line:
+    """The line to open, or that none is known.
+
+    What takes most of the time of a line is told where its text does not name that.
+    """
+    frame = row.where[0] if row.where else None
+    if frame is None:
+        return Line(TO_OPEN, "", note=NO_LINE)
+    is_elsewhere = isinstance(row, FindingRow) and row.is_elsewhere
+    name = called(frame.function, frame.file, frame.line)
+    if not frame.file or not frame.line:
+        return Line(TO_OPEN, "", function=name, note="its line is not known")
+    at = f"{file_name(frame.file)}:{frame.line}"
+    return Line(
+        COSTS_MOST if is_elsewhere else TO_OPEN,
+        at,
+        f"{frame.file}:{frame.line}",
+        "" if name == at else name,
+        row.source_line or "" if isinstance(row, FindingRow) else "",
+        NOT_TO_CHANGE if is_elsewhere else _mostly(row),
+    )
+
+
+def _mostly(row: Outcome) -> str:
+    """What takes most of the time of the line, where its text does not name that; else ""."""
+    source = row.source_line or "" if isinstance(row, FindingRow) else ""
+    seen = row.seen if isinstance(row, FindingRow) and source else None
+    if seen is None or not seen.calls or not 0 < seen.calls_samples <= seen.samples:
+        return ""
+    if seen.calls.rpartition(".")[2] in source:
+        return ""
+    share = format_share(seen.calls_samples / seen.samples)
+    return f"{share} of its samples are in {shortened(seen.calls, 60)}"
