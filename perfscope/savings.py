@@ -111,21 +111,26 @@ class Wholes:
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
         most_s: float | None = None,
-    ) -> tuple[float, float | None] | None:
+    ) -> tuple[float, float, bool] | None:
         """Between what the middle half of such fixes of other programs saves, in seconds.
 
         None where that is not the range to tell: where several assumptions give one, and where the
-        run itself tells that less may be saved. The upper end is None where it would be more than
-        the whole that the saving is of, or than `most_s`, all that is lost, as a bound is.
+        run itself tells that less may be saved. The range ends at the whole that the saving is of,
+        or at all that is lost: a bound, or `most_s`; the last value says whether it does.
         """
         low_s, high_s = (one * seconds for one in (BOUNDED_HALF if is_bound else REPLAYED_HALF))
         least_s = interval[0] if interval and _ends(interval) and not is_bound else low_s
         if least_s < low_s or (is_by_assumption and not is_bound):
             return None
-        whole_s = (self.run_s or self.window_s or 0.0) - (self.others_s or 0.0)
-        if most_s is not None and most_s > seconds:
-            whole_s = min(whole_s, most_s)
-        return low_s, None if is_bound or high_s >= whole_s else high_s
+        whole_s = self.run_s or self.window_s
+        ends_s = [
+            high_s,
+            *([seconds] if is_bound else []),
+            *([most_s] if most_s and most_s > seconds else []),
+        ]
+        ends_s += [whole_s - (self.others_s or 0.0)] if whole_s else []
+        end_s = max(seconds, min(ends_s))
+        return low_s, end_s, end_s < high_s
 
     def fix(
         self,
@@ -140,7 +145,7 @@ class Wholes:
     ) -> str:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
-        `about 2.57 s (2.31 s to 4.63 s in half of such fixes), 27.5 % of this 9.36 s run`. What an
+        `about 2.57 s (likely 2.31 s to 4.63 s), 27.5 % of this 9.36 s run`. What an
         idle host has left of it is a part of what the run takes there. The saving that `leads` has
         the range of such fixes of other programs, where the run does not tell a lower one.
         """
@@ -154,7 +159,7 @@ class Wholes:
             most_s=most_s,
         )
         if leads and odds:
-            told += f" ({_odds_text(*odds)})"
+            told += f" (likely {_ends(odds[:2])})"
         elif by_run:
             told += f" ({by_run}{BY_CHOICE if is_by_assumption else BY_STEPS})"
         there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
@@ -242,13 +247,6 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     ends = _ends(interval)
     why = "depending on assumptions" if is_by_assumption else "as its steps vary"
     return f", {ends} {why}" if ends else ""
-
-
-def _odds_text(low_s: float, high_s: float | None) -> str:
-    """The range of the middle half of such fixes; of one that ends nowhere what most save."""
-    if high_s is None:
-        return f"{format_seconds(low_s)} or more in three of four such fixes"
-    return f"{format_seconds(low_s)} to {format_seconds(high_s)} in half of such fixes"
 
 
 def _ends(interval: Sequence[float] | None) -> str:

@@ -24,13 +24,13 @@ BOUNDS = Record(39, "such fixes of other programs", BOUNDED_HALF)
 def track_record(*, is_bound: bool, has_end: bool = True) -> str:
     """Where the range of a saving comes from, as a sentence: how near such ones have been.
 
-    `has_end` tells that the range has an upper end: where that would be more than the run it has
-    none.
+    `has_end` tells that its upper end is theirs as well, and not all that is lost.
     """
     of = BOUNDS if is_bound else REPLAYED
     least, most = of.half
     those = f"Of {of.programs} {of.told}"
     if not has_end:
-        return f"{those}, three in four saved at least {least:g} times the estimate."
+        at_least = f"three in four saved at least {least:g} times the estimate"
+        return f"{those}, {at_least}. The range ends at all that is lost."
     half = f"half saved {least:g} to {most:g} times the estimate"
     return f"{those}, {half}, and two in three more than it."

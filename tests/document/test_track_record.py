@@ -13,7 +13,8 @@ def test_what_lies_outside_of_the_middle_half_is_told() -> None:
     )
     assert track_record(is_bound=False, has_end=False) == (
         f"Of {REPLAYED.programs} replayed fixes of other programs, three in four saved at least "
-        "0.9 times the estimate."
+        "0.9 times the estimate. The range "
+        "ends at all that is lost."
     )
 
 

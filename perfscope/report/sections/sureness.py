@@ -28,10 +28,7 @@ CONFIRM = (
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
 FIX = "Record again after the change: `perfscope compare` shows what it saved."
-ON_IDLE = (
-    "Record on an idle host, the unchanged program as well: this recording does not compare with "
-    "that."
-)
+ON_IDLE = "Record both versions on an idle host: this recording cannot be the baseline."
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
 
 
