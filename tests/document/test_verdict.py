@@ -211,8 +211,6 @@ def test_a_killed_rank_comes_first() -> None:
 
 @pytest.mark.parametrize("evaluate_s", [0.0, 2.0], ids=["no finding", "a finding"])
 def test_the_first_thing_to_do_about_an_error_is_to_mend_it(evaluate_s: float) -> None:
-    """What ends a run with an error is not mended by recording it again."""
-
     def fail(builder: TraceBuilder) -> None:
         raised = Raised("ModuleNotFoundError", "no logx", "/job/train.py", 12)
         builder.rank(1).set(ending=Ending(EndKind.EXITED, 1, raised=raised))
@@ -224,8 +222,7 @@ def test_the_first_thing_to_do_about_an_error_is_to_mend_it(evaluate_s: float) -
         "ModuleNotFoundError at train.py:12."
     )
     assert "ended with ModuleNotFoundError at train.py:12" in found["sentence"]
-    other = verdict(analyze_trace(training_run(plan)))
-    assert "error" not in other["action"]
+    assert "error" not in verdict(analyze_trace(training_run(plan)))["action"]
 
 
 def test_processes_that_never_met_come_first() -> None:

@@ -362,7 +362,7 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
     ("changes", "counts", "told"),
     [
         ({"confidence": "high"}, "", "Record again after the change"),
-        ({"confidence": "medium"}, "does not count other load", "Record on an idle host, the"),
+        ({"confidence": "medium"}, "does not count other load", "Record both versions on an idle"),
         ({"confidence": "medium", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),

@@ -271,14 +271,21 @@ def _reference(reference: str) -> Context:
     return {"title": title if link else reference, "link": link}
 
 
-def all_findings(rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = ()) -> Context:
+def all_findings(
+    rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = (), *, record: str = ""
+) -> Context:
     """What the page shows of the findings of a run, or of a study.
 
-    Those with the ids `top` stand above, with what they save: they have their numbers there.
+    Those with the ids `top` stand above, with what they save: they have their numbers there. The
+    saving of the first alone has the range of other programs, whose `record` stands with it.
     """
     # what was not found, or not looked for, shares its seconds with nothing
     told = {row.id for row in rows if row.status not in FOLDED_TITLES}
-    found = [(row.status, finding_view(_sharing(row, told), n, of)) for n, row in enumerate(rows)]
+    views = [finding_view(_sharing(row, told), n, of) for n, row in enumerate(rows)]
+    found = [
+        (row.status, view | ({"sureness": _sure(row, record)} if row.id in top[:1] else {}))
+        for row, view in zip(rows, views, strict=True)
+    ]
     unmade = next((one for one in FOLDED_TITLES if one.is_unmade and one in dict(found)), None)
     return {
         "open": [view for status, view in found if status not in FOLDED_TITLES],
@@ -296,6 +303,11 @@ def all_findings(rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = ()) -
     }
 
 
+def _sure(row: Outcome, record: str) -> str:
+    """How sure a finding is, with how near savings of its kind have been."""
+    return f"{sureness(row)} {record}".rstrip()
+
+
 def _leading(rows: Sequence[Outcome], top: Sequence[str]) -> list[str]:
     """Those of `top` that have a block of their own on the first screen."""
     led = {row.id for row in rows if isinstance(row, FindingRow) and row.seen_with}
@@ -308,11 +320,8 @@ def _sharing(row: Outcome, told: Collection[str]) -> Outcome:
 
 
 def _context(result: Analysis) -> Context:
-    found = all_findings(result.findings, wholes(result), result.verdict.top)
-    for view in found["open"]:
-        if view["id"] in result.verdict.top[:1]:  # its saving alone has a range of other programs
-            view["sureness"] = f"{view['sureness']} {result.verdict.track_record}".rstrip()
-    return found
+    of, leading = wholes(result), result.verdict
+    return all_findings(result.findings, of, leading.top, record=leading.track_record)
 
 
 SECTION = Section("findings", "All findings", "findings.html", _context)
