@@ -111,26 +111,22 @@ class Wholes:
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
         most_s: float | None = None,
-    ) -> tuple[float, float, bool] | None:
+    ) -> tuple[float, float | None] | None:
         """Between what the middle half of such fixes of other programs saves, in seconds.
 
         None where that is not the range to tell: where several assumptions give one, and where the
-        run itself tells that less may be saved. The range ends at the whole that the saving is of,
-        or at all that is lost: a bound, or `most_s`; the last value says whether it does.
+        run itself tells that less may be saved. The upper end is None where it would be more than
+        the whole that the saving is of, or than `most_s`, all that is lost, as a bound is: that
+        more than half of such fixes saved more than it, no reader can make anything of.
         """
         low_s, high_s = (one * seconds for one in (BOUNDED_HALF if is_bound else REPLAYED_HALF))
         least_s = interval[0] if interval and _ends(interval) and not is_bound else low_s
         if least_s < low_s or (is_by_assumption and not is_bound):
             return None
         whole_s = self.run_s or self.window_s
-        ends_s = [
-            high_s,
-            *([seconds] if is_bound else []),
-            *([most_s] if most_s and most_s > seconds else []),
-        ]
+        ends_s = [most_s] if most_s and most_s > seconds else []
         ends_s += [whole_s - (self.others_s or 0.0)] if whole_s else []
-        end_s = max(seconds, min(ends_s))
-        return low_s, end_s, end_s < high_s
+        return low_s, None if is_bound or any(high_s >= end_s for end_s in ends_s) else high_s
 
     def fix(
         self,
@@ -159,7 +155,7 @@ class Wholes:
             most_s=most_s,
         )
         if leads and odds:
-            told += f" (likely {_ends(odds[:2])})"
+            told += f" (likely {_odds_text(*odds)})"
         elif by_run:
             told += f" ({by_run}{BY_CHOICE if is_by_assumption else BY_STEPS})"
         there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
@@ -247,6 +243,12 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     ends = _ends(interval)
     why = "depending on assumptions" if is_by_assumption else "as its steps vary"
     return f", {ends} {why}" if ends else ""
+
+
+def _odds_text(low_s: float, high_s: float | None) -> str:
+    """The range of the middle half of such fixes; of one that ends nowhere what most save."""
+    upper = "or more" if high_s is None else f"to {format_seconds(high_s)}"
+    return f"{format_seconds(low_s)} {upper}"
 
 
 def _ends(interval: Sequence[float] | None) -> str:

@@ -103,7 +103,7 @@ def without_findings(
     told = f"{apart(results)}{found}."
     if losses is None or not losses.lost_share or is_disturbed:
         return f"{told}{rest}"
-    most = "" if is_well(losses) else _largest(losses, ranks, is_disturbed=is_disturbed)
+    most = "" if is_well(losses) else _largest(losses, ranks)
     return f"{told} {_useful(results, losses)}.{most}{_once(results)}{rest}"
 
 
@@ -188,19 +188,14 @@ def _lost(results: Results, losses: LossAccount | None) -> str:
     """What most time was lost to, where too much is lost to say that nothing is to be fixed."""
     if losses is None or not much_is_lost(losses):
         return ""
-    largest = _largest(losses, len(results.trace.ranks), is_disturbed=False)
+    largest = _largest(losses, len(results.trace.ranks))
     lost = _of_whole(results, losses.lost_share or 0.0)
     return f"{lost} of the {_whole_text(results)} went to {NOT_USEFUL}.{largest}".rstrip(".")
 
 
-def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
-    """The largest cause of lost time, as a sentence after others; "" where none is large.
-
-    Where it was just told what other work on the host costs, how long messages and late ranks took
-    is no measure of what they would without it.
-    """
-    not_own = NO_LOSS | STRETCHED if is_disturbed else NO_LOSS
-    mine = [one for one in losses.entries if one.cause.kind not in not_own]
+def _largest(losses: LossAccount, ranks: int) -> str:
+    """The largest cause of lost time, as a sentence after others; "" where none is large."""
+    mine = [one for one in losses.entries if one.cause.kind not in NO_LOSS]
     # what comes once is judged by how long the run is, and leaves the place to what lasts
     first = next((one for one in mine if not is_once(one)), None) or next(iter(mine), None)
     if first is None or first.ns < WARN_SHARE * losses.window_ns:
@@ -209,10 +204,9 @@ def _largest(losses: LossAccount, ranks: int, *, is_disturbed: bool) -> str:
     pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
     where = f" in {wording.place(first.frame)}" if first.frame else ""
     each = f"{format_seconds(first.ns * NS / ranks)}{' per rank' if ranks > 1 else ''}"
-    own = " that the busy host does not explain" if is_disturbed else ""
     what = f"{inside(label(first))}{_for_whom(first)}{where}"
     evened = _evened(first, losses.window_ns * NS / ranks)
-    return f" The largest loss{own} is {what}: {each}{pattern}{evened}."
+    return f" The largest loss is {what}: {each}{pattern}{evened}."
 
 
 def _for_whom(entry: Entry) -> str:

@@ -17,20 +17,20 @@ class Record:
     half: tuple[float, float]  # how many times that the middle half of the fixes saved
 
 
-REPLAYED = Record(38, "replayed fixes of other programs", REPLAYED_HALF)
-BOUNDS = Record(39, "such fixes of other programs", BOUNDED_HALF)
+REPLAYED = Record(40, "replayed fixes of other programs", REPLAYED_HALF)
+BOUNDS = Record(43, "such fixes of other programs", BOUNDED_HALF)
 
 
 def track_record(*, is_bound: bool, has_end: bool = True) -> str:
     """Where the range of a saving comes from, as a sentence: how near such ones have been.
 
-    `has_end` tells that its upper end is theirs as well, and not all that is lost.
+    `has_end` tells that the range has an upper end: that of a bound has none, nor one that would
+    be more than all that is lost.
     """
     of = BOUNDS if is_bound else REPLAYED
     least, most = of.half
     those = f"Of {of.programs} {of.told}"
-    if not has_end:
-        at_least = f"three in four saved at least {least:g} times the estimate"
-        return f"{those}, {at_least}. The range ends at all that is lost."
+    if is_bound or not has_end:
+        return f"{those}, three in four saved at least {least:g} times the estimate."
     half = f"half saved {least:g} to {most:g} times the estimate"
     return f"{those}, {half}, and two in three more than it."

@@ -107,7 +107,7 @@ def _how_near(top: Sequence[Finding], of: Wholes) -> str:
         is_by_assumption=saving.is_by_assumption,
         most_s=lost_s(saving),
     )
-    return track_record(is_bound=saving.is_bound, has_end=not odds[2]) if odds else ""
+    return track_record(is_bound=saving.is_bound, has_end=odds[1] is not None) if odds else ""
 
 
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:

@@ -26,7 +26,7 @@ from tests.support.trace_builder import TraceBuilder
 
 def test_the_document_is_that_of_a_run_that_is_kept(tmp_path: Path) -> None:
     write_recording(tmp_path / "run", 2, 6_000)
-    results = compute(open_recording(tmp_path / "run"), Options())
+    results = compute(open_recording(tmp_path / "run"), Options(), is_shown=True)
     kept = Facts(results, SegmentReplay(results))
     assert kept.replay.available
     used_up = analysis(open_recording(tmp_path / "run"), Options())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from . import metadata, notes, switches
+from . import metadata, notes
 from .kinds import Callable
 
 
 def finish() -> None:
     """At exit, when all else is written: what kills the process now costs nothing but this."""
     anomaly = sys.modules.get("%s.frameworks.torch_anomaly" % __package__)
-    actions = [("lines that switch modes on", switches.note)]
+    actions = [("lines that switch modes on", _note_lines)]
     if anomaly is not None:
         actions.append(("searches for NaN", anomaly.measure))
     is_new = [_done(*one) for one in actions]
@@ -26,3 +26,10 @@ def _done(name: str, action: Callable[[], bool]) -> bool:
     except Exception as error:
         notes.failure(name, error)
         return True
+
+
+def _note_lines() -> bool:
+    """Loads what few jobs need when it is needed; a job may have no file left to load it from."""
+    from . import switches
+
+    return switches.note()

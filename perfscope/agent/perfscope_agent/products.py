@@ -111,7 +111,10 @@ def _consumer(code: CodeType, last: int) -> tuple[int, bool] | None:
             return (place, above == 1) if above <= 1 else None
         if not name.startswith("LOAD_") or (not above and name in ("LOAD_ATTR", "LOAD_METHOD")):
             return None
-        above += opcode.stack_effect(raw[place], argument)
+        try:
+            above += opcode.stack_effect(raw[place], argument)
+        except ValueError:  # it takes no argument
+            return None
         place += 2
     return None
 

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import metadata, notes, recorder, roles
+from . import afterwards, metadata, notes, recorder, roles
 from .kinds import Any, Callable
 
 _MAX_RECORDED_FORKS = 64
@@ -334,7 +334,7 @@ def _finish() -> None:
         _try("samples of a worker", workers.finish)
         return
     _is_finished = True
-    from . import afterwards, stacks
+    from . import stacks
     from .frameworks import finish
 
     stacks.stop()

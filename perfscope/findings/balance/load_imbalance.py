@@ -57,7 +57,7 @@ def judge(run: Facts) -> Outcome:
         title=_behind(found.facts) if pieces else _title(found.facts, is_dealt=is_dealt),
         summary=_summary(found),
         evidence=_evidence(found.facts),
-        actions=_larger(found.facts, pieces)
+        actions=_smaller(found.facts, pieces)
         if pieces
         else _actions(results, found, is_dealt=is_dealt),
     )
@@ -137,21 +137,28 @@ def _title(facts: ImbalanceFacts, *, is_dealt: bool) -> str:
 def _behind(facts: ImbalanceFacts) -> str:
     """That the manager of a pool is busier than its workers, who wait for it."""
     who, rest = wording.ranks(facts.overloaded), _workers(facts)
-    return capitalized(f"{who} hands out work{place(facts)} more slowly than {rest} do it")
+    return capitalized(
+        f"{who} works{place(facts)} while {rest}, which get their work from it, wait"
+    )
 
 
-def _larger(facts: ImbalanceFacts, pieces: int) -> tuple[str, ...]:
-    """What has a manager keep up: fewer and larger pieces of work."""
-    at = facts.ranks.index(facts.overloaded[0])
+def _smaller(facts: ImbalanceFacts, pieces: int) -> tuple[str, ...]:
+    """What has a manager keep up: less of its time for each piece of work."""
+    at, workers = facts.ranks.index(facts.overloaded[0]), len(facts.ranks) - 1
     own_s = facts.work_s[at] / pieces
     piece_s = (sum(facts.work_s) - facts.work_s[at]) / pieces
-    who = wording.ranks(facts.overloaded)
+    who, rest = wording.ranks(facts.overloaded), _workers(facts)
+    where = place(facts).rstrip(",")
     told = (
-        f"{format_count(pieces)} messages with work were recorded; {who} spends "
-        f"{format_seconds(own_s)} on each, and each takes a worker {format_seconds(piece_s)}"
+        f"{format_count(pieces)} messages to them were recorded; for each {who} works "
+        f"{format_seconds(own_s)} and a worker {format_seconds(piece_s)}, so that {workers} "
+        f"workers can take one every {format_seconds(piece_s / workers)}"
     )
-    advice = "Hand out more work with each message (larger chunks, several tasks at once)"
-    return (f"{advice}, and have {_workers(facts)} send their results together: {told}.",)
+    advice = (
+        f"Have {who} do less for each piece of work: hand out larger pieces (chunks, several tasks "
+        f"at once), or have {rest} do a part of what it does{where}"
+    )
+    return (f"{advice}: {told}.",)
 
 
 def _workers(facts: ImbalanceFacts) -> str:

@@ -39,7 +39,8 @@ def take_handed_calls(rank: Rank) -> int:
     """
     rows = rank.operations
     elsewhere = rows["tid"] != rank.main_tid
-    if not elsewhere.any() or len(rank.main_samples) < 2 or not _are_one_sequence(rows):
+    is_sampled = len(rank.main_samples) > 1 and len(rank.process_samples) > 1
+    if not elsewhere.any() or not is_sampled or not _are_one_sequence(rows):
         return 0
     if np.any(rank.phases["kind"] == PhaseKind.COMMUNICATION):
         return 0

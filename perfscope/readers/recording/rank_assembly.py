@@ -156,7 +156,7 @@ def _attach(process: ProcessFile, rank: Rank, tables: Tables, offset: int) -> No
     if handed := take_handed_calls(rank):
         process.notes.append(
             f"Rank {rank.number}: {were(handed, 'MPI call')} made by other threads while the main "
-            "thread waited for them: they count as its own."
+            "thread was idle: they count as its own."
         )
 
 

@@ -216,7 +216,6 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "window_s": " ".join(map(str, window)),
         "window": " to ".join(map(seconds, window)),
         "doubt": doubt(row),
-        "is_placed": is_placed(row),
         "view": view_text(row, of),
         "next_step": next_step(row),
         "where": [place_of(frame) for frame in row.where[:MOST_PLACES]],

@@ -83,7 +83,12 @@ def test_a_manager_that_falls_behind_is_to_hand_out_larger_pieces(
         builder.rank(number).init(1.0).finalize(at + 0.1)
     finding = analyze_trace(builder.build()).findings["load_imbalance"]
     assert finding.ranks == (0,)
-    told = "Rank 0 hands out work in make_task() (t.py:3) more slowly than ranks 1 and 2 do it"
+    told = (
+        "Rank 0 works in make_task() (t.py:3) while ranks 1 and 2, which get their work from it, "
+        "wait"
+    )
     assert (finding.title == told) == is_pool
-    assert finding.actions[0].startswith("Hand out more work with each message") == is_pool
-    assert ("120 messages with work were recorded" in finding.actions[0]) == is_pool
+    assert finding.actions[0].startswith("Have rank 0 do less for each piece of work") == is_pool
+    assert (
+        "120 messages to them were recorded; for each rank 0 works" in finding.actions[0]
+    ) == is_pool
