@@ -35,7 +35,7 @@ def padded(values, length, seed, width):
 def look(function):
     for width in range(300, 10**9):
         function(square[0], 601, 123456789, width)
-        if sum(looks for looks, _ in looks_at(function)) > 3:
+        if sum(looks for looks, _ in looks_at(function)) > 6:
             return
 look(padded)
 """
