@@ -44,18 +44,8 @@ ROUGHLY = "about "
 OR_MORE = " or more"
 """What stands behind seconds that are a part of what a fix saves, as the rest was not measured."""
 
-BY_STEPS = " as its steps vary"
-BY_CHOICE = ""
-"""What a range of the run itself comes from."""
-
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
-
-
-def or_more(told: str, seconds: float) -> str:
-    """What a fix would save, of which a part was not measured."""
-    amount = f"{ROUGHLY}{format_seconds(seconds)}"
-    return told.replace(amount, f"{amount}{OR_MORE}", 1)
 
 
 @dataclass(frozen=True)
@@ -136,28 +126,21 @@ class Wholes:
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
         under_load_s: float | None = None,
-        leads: bool = False,
-        most_s: float | None = None,
+        odds: tuple[float, float | None] | None = None,
+        is_least: bool = False,
     ) -> str:
         """What a fix would save, as the first screen tells it: of one whole, with its range.
 
         `about 2.57 s (likely 2.31 s to 4.63 s), 27.5 % of this 9.36 s run`. What an
-        idle host has left of it is a part of what the run takes there. The saving that `leads` has
-        the range of such fixes of other programs, where the run does not tell a lower one.
+        idle host has left of it is a part of what the run takes there. Where `odds` are given, they
+        are its range, else that of the run.
         """
-        told = f"{ROUGHLY}{format_seconds(seconds)}"
+        told = f"{ROUGHLY}{format_seconds(seconds)}{OR_MORE if is_least else ''}"
         by_run = "" if is_bound else _ends(interval)
-        odds = self.odds(
-            seconds,
-            is_bound=is_bound,
-            interval=interval,
-            is_by_assumption=is_by_assumption,
-            most_s=most_s,
-        )
-        if leads and odds:
+        if odds:
             told += f" (likely {_odds_text(*odds)})"
         elif by_run:
-            told += f" ({by_run}{BY_CHOICE if is_by_assumption else BY_STEPS})"
+            told += f" ({by_run}{'' if is_by_assumption else ' as its steps vary'})"
         there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
         if self.others_s and there_s > seconds:
             there = f"the {format_seconds(there_s)} that this run would take on an idle host"

@@ -1,8 +1,10 @@
 """Every percent of a saving names its whole."""
 
+from typing import Any
+
 import pytest
 
-from perfscope.savings import Wholes, interval_text, or_more, rest_text
+from perfscope.savings import Wholes, interval_text, rest_text
 
 
 def test_a_saving_is_a_share_of_the_run_and_of_the_window() -> None:
@@ -123,23 +125,30 @@ def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> 
     ]
 
 
+def leading(of: Wholes, seconds: float, **told: Any) -> str:
+    """What the fix of the problem saves that comes first."""
+    odds = of.odds(seconds, **{name: one for name, one in told.items() if name != "under_load_s"})
+    told.pop("most_s", None)
+    return of.fix(seconds, odds=odds, **told)
+
+
 def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
     of = Wholes(40.0, 10.0)
-    assert of.fix(12.0, interval=(10.0, 14.0), leads=True) == (
+    assert leading(of, 12.0, interval=(10.0, 14.0)) == (
         "about 12.0 s (10.0 s to 14.0 s as its steps vary), 30.0 % of this 40.0 s run"
     )
-    assert of.fix(12.0, interval=(11.0, 14.0), leads=True) == (
+    assert leading(of, 12.0, interval=(11.0, 14.0)) == (
         "about 12.0 s (likely 10.8 s to 21.6 s), 30.0 % of this 40.0 s run"
     )
-    assert of.fix(12.0, is_bound=True, interval=(10.0, 14.0), leads=True) == (
+    assert leading(of, 12.0, is_bound=True, interval=(10.0, 14.0)) == (
         "about 12.0 s (likely 10.8 s or more), 30.0 % of this 40.0 s run"
     )
-    told = Wholes(None, 10.0).fix(2.0, interval=(1.0, 3.0), is_by_assumption=True, leads=True)
+    told = leading(Wholes(None, 10.0), 2.0, interval=(1.0, 3.0), is_by_assumption=True)
     assert told == ("about 2.00 s (1.00 s to 3.00 s), 20.0 % of this 10.0 s analyzed window")
 
 
 def test_a_saving_on_an_idle_host_is_no_part_of_a_run_on_a_busy_one() -> None:
-    assert Wholes(40.0, 10.0).fix(12.0, under_load_s=15.0, leads=True) == (
+    assert leading(Wholes(40.0, 10.0), 12.0, under_load_s=15.0) == (
         "about 12.0 s (likely 10.8 s to 21.6 s) on an idle host, and with the load "
         "of this 40.0 s run 15.0 s of it, or 37.5 %"
     )
@@ -149,33 +158,31 @@ def test_a_saving_on_an_idle_host_is_no_part_of_a_run_on_a_busy_one() -> None:
 
 
 def test_what_an_idle_host_leaves_is_a_part_of_the_run_there() -> None:
-    assert Wholes(40.0, 10.0, others_s=16.0).fix(
-        12.0, is_bound=True, under_load_s=15.0, leads=True
-    ) == (
+    assert leading(Wholes(40.0, 10.0, others_s=16.0), 12.0, is_bound=True, under_load_s=15.0) == (
         "about 12.0 s (likely 10.8 s or more), 50.0 % of the 24.0 s that this run would take on "
         "an idle host"
     )
 
 
 def test_a_saving_without_an_interval_has_the_range_of_such_fixes() -> None:
-    assert Wholes(40.0, 10.0).fix(2.0, leads=True) == (
+    assert leading(Wholes(40.0, 10.0), 2.0) == (
         "about 2.00 s (likely 1.80 s to 3.60 s), 5.0 % of this 40.0 s run"
     )
     # no more is expected than there is
-    assert Wholes(3.5, None).fix(2.0, leads=True) == (
+    assert leading(Wholes(3.5, None), 2.0) == (
         "about 2.00 s (likely 1.80 s or more), 57.1 % of this 3.50 s run"
     )
-    assert "1.80 s or more" in Wholes(40.0, None, others_s=36.5).fix(2.0, leads=True)
-    assert "likely" not in Wholes(40.0, None).fix(2.0, interval=(1.0, 3.0), leads=True)
-    assert "1.80 s or more" in Wholes(40.0, None).fix(2.0, is_bound=True, leads=True)
+    assert "1.80 s or more" in leading(Wholes(40.0, None, others_s=36.5), 2.0)
+    assert "likely" not in leading(Wholes(40.0, None), 2.0, interval=(1.0, 3.0))
+    assert "1.80 s or more" in leading(Wholes(40.0, None), 2.0, is_bound=True)
     # what is not known ends nothing
-    assert "1.80 s to 3.60 s" in Wholes(None, None).fix(2.0, leads=True)
+    assert "1.80 s to 3.60 s" in leading(Wholes(None, None), 2.0)
 
 
 def test_no_range_goes_beyond_what_is_lost() -> None:
     """All that a fix concerns is an end of it, where that is known to be more than the saving."""
     of = Wholes(40.0, None)
-    told = [of.fix(2.0, leads=True, most_s=most_s) for most_s in (3.5, 3.7, 1.0)]
+    told = [leading(of, 2.0, most_s=most_s) for most_s in (3.5, 3.7, 1.0)]
     ends = ["1.80 s or more", "1.80 s to 3.60 s", "1.80 s to 3.60 s"]
     assert [end in one for end, one in zip(ends, told, strict=True)] == [True] * 3
 
@@ -186,5 +193,5 @@ def test_the_range_of_other_programs_is_told_of_what_leads_alone() -> None:
 
 def test_a_saving_of_which_a_part_was_not_measured_reads_the_same_in_both_forms() -> None:
     of = Wholes(40.0, None)
-    assert or_more(of.fix(12.0), 12.0) == "about 12.0 s or more, 30.0 % of this 40.0 s run"
+    assert of.fix(12.0, is_least=True) == "about 12.0 s or more, 30.0 % of this 40.0 s run"
     assert of.saving(12.0, is_least=True) == "about 12.0 s or more (30.0 % of the 40.0 s run)"

@@ -34,7 +34,7 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
-from perfscope.savings import ROUGHLY, Wholes, or_more
+from perfscope.savings import ROUGHLY, Wholes
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
@@ -98,16 +98,23 @@ def verdict(
 def _how_near(top: Sequence[Finding], of: Wholes) -> str:
     """Where the range of the saving in the sentence comes from; "" where the run tells it."""
     saving = top[0].recommended if top else None
-    if saving is None or saving.no_interval is NoInterval.UNSEEN:
+    odds = _odds(saving, of) if saving is not None else None
+    if saving is None or odds is None:
         return ""
-    odds = of.odds(
+    return track_record(is_bound=saving.is_bound, has_end=odds[1] is not None)
+
+
+def _odds(saving: Gain, of: Wholes) -> tuple[float, float | None] | None:
+    """The range of such fixes of other programs; None where it is not the one to tell."""
+    if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
+        return None
+    return of.odds(
         saving.seconds,
         is_bound=saving.is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
         most_s=lost_s(saving),
     )
-    return track_record(is_bound=saving.is_bound, has_end=odds[1] is not None) if odds else ""
 
 
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:
@@ -249,11 +256,9 @@ def _about(finding: Finding, of: Wholes, ranks: int) -> str:
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
         under_load_s=under_load_s(saving),
-        leads=saving.no_interval is not NoInterval.UNSEEN,
-        most_s=lost_s(saving),
+        odds=_odds(saving, of),
+        is_least=saving.no_interval is NoInterval.UNSEEN,
     )
-    if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
-        told = or_more(told, saving.seconds)
     told += _as_measured(finding, saving, of, ranks)
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
 

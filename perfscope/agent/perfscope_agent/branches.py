@@ -34,7 +34,7 @@ def way_to(raw: bytes, last: int, values: int) -> list[tuple[int, int]]:
             if target(raw, place) is not None and not _is_condition(name):
                 return []
             found.append((place, height))
-            height -= _effect(raw, place, is_taken=is_taken)
+            height -= effect(raw, place, is_taken=is_taken)
             if height <= 0:
                 return found[::-1] if height == 0 else []
         is_taken = False
@@ -98,7 +98,8 @@ def target(raw: bytes, place: int) -> int | None:
     return behind - ahead if "BACKWARD" in _names[operation] else behind + ahead
 
 
-def _effect(raw: bytes, place: int, *, is_taken: bool) -> int:
+def effect(raw: bytes, place: int, *, is_taken: bool = False) -> int:
+    """How many values more the stack has behind an instruction, which may be a branch."""
     try:
         return opcode.stack_effect(raw[place], argument(raw, place), jump=is_taken)
     except ValueError:

@@ -301,13 +301,10 @@ def complete(raw: bytes, last: int) -> int:
     return last
 
 
-def _effect(operation: int, argument: int, height: int) -> int:
-    if height == 1 and _names[operation] == "STORE_FAST_LOAD_FAST":
+def _effect(raw: bytes, place: int, height: int) -> int:
+    if height == 1 and _names[raw[place]] == "STORE_FAST_LOAD_FAST":
         return 1  # what it loads is all that is missing; what it stores belongs to what came before
-    try:
-        return opcode.stack_effect(operation, argument, jump=False)
-    except ValueError:
-        return opcode.stack_effect(operation, None, jump=False)
+    return branches.effect(raw, place)
 
 
 def made_before(raw: bytes, last: int, values: int) -> list[tuple[str, int, int]] | None:
@@ -347,7 +344,7 @@ def _makers(raw: bytes, last: int, values: int) -> list[tuple[int, int]] | None:
             return None
         if operation and _names[operation] != "EXTENDED_ARG":
             found.append((place, height))
-            height -= _effect(operation, branches.argument(raw, place), height)
+            height -= _effect(raw, place, height)
             if height <= 0:
                 return found[::-1] if height == 0 else None
         place -= 2

@@ -111,10 +111,7 @@ def _consumer(code: CodeType, last: int) -> tuple[int, bool] | None:
             return (place, above == 1) if above <= 1 else None
         if not name.startswith("LOAD_") or (not above and name in ("LOAD_ATTR", "LOAD_METHOD")):
             return None
-        try:
-            above += opcode.stack_effect(raw[place], argument)
-        except ValueError:  # it takes no argument
-            return None
+        above += branches.effect(raw, place)
         place += 2
     return None
 

@@ -136,7 +136,7 @@ def _title(facts: ImbalanceFacts, *, is_dealt: bool) -> str:
 
 def _behind(facts: ImbalanceFacts) -> str:
     """That the manager of a pool is busier than its workers, who wait for it."""
-    who, rest = wording.ranks(facts.overloaded), _workers(facts)
+    who, rest = wording.ranks(facts.overloaded), wording.ranks(facts.others)
     return capitalized(
         f"{who} works{place(facts)} while {rest}, which get their work from it, wait"
     )
@@ -147,7 +147,7 @@ def _smaller(facts: ImbalanceFacts, pieces: int) -> tuple[str, ...]:
     at, workers = facts.ranks.index(facts.overloaded[0]), len(facts.ranks) - 1
     own_s = facts.work_s[at] / pieces
     piece_s = (sum(facts.work_s) - facts.work_s[at]) / pieces
-    who, rest = wording.ranks(facts.overloaded), _workers(facts)
+    who, rest = wording.ranks(facts.overloaded), wording.ranks(facts.others)
     where = place(facts).rstrip(",")
     told = (
         f"{format_count(pieces)} messages to them were recorded; for each {who} works "
@@ -159,11 +159,6 @@ def _smaller(facts: ImbalanceFacts, pieces: int) -> tuple[str, ...]:
         f"at once), or have {rest} do a part of what it does{where}"
     )
     return (f"{advice}: {told}.",)
-
-
-def _workers(facts: ImbalanceFacts) -> str:
-    """The ranks that get their work from the overloaded one."""
-    return wording.ranks([rank for rank in facts.ranks if rank not in facts.overloaded])
 
 
 def _summary(found: Judgment) -> str:
@@ -246,7 +241,7 @@ def _samples(results: Results, facts: ImbalanceFacts) -> str:
         return ""
     counts = {rank.number: one for rank, one in zip(results.trace.ranks, counted, strict=True)}
     own = mean(counts[rank] for rank in facts.overloaded)
-    usual = median([counts[rank] for rank in facts.ranks if rank not in facts.overloaded])
+    usual = median([counts[rank] for rank in facts.others])
     each = " each" if len(facts.ranks) > 2 else ""
     who = f"{wording.ranks(facts.overloaded)} {inflected(facts, 'process')}"
     told = f"{who} {format_count(own)} of them, {others(facts)} {format_count(usual)}{each}"

@@ -104,7 +104,7 @@ def _evidence(results: Results, facts: ImbalanceFacts) -> tuple[Evidence, ...]:
         Evidence("Load balance of shared work", facts.load_balance, "ratio", "near 1"),
     ]
     queued = {rank.rank: rank.queue_delay_s for rank in results.resources.threads}
-    rest = [queued[rank] for rank in facts.ranks if rank not in facts.overloaded and rank in queued]
+    rest = [queued[rank] for rank in facts.others if rank in queued]
     slow = [queued[rank] for rank in facts.overloaded if rank in queued]
     if rest and slow and max(slow) > median(rest):  # else it argues against a slow CPU
         label = "Runnable threads waiting for a CPU, on the slow rank"

@@ -12,7 +12,7 @@ def hands_out(results: Results, facts: ImbalanceFacts) -> bool:
 
     Their messages then are with that one alone, from which they receive, and not with each other.
     """
-    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
+    rest = facts.others
     top = facts.excess[0] if facts.excess else None
     if len(rest) != 1 or len(facts.overloaded) < 2 or top is None or top.ratio is not None:
         return False
@@ -25,7 +25,7 @@ def pieces_handed_out(results: Results, facts: ImbalanceFacts) -> int:
     0 where it is no manager that falls behind its workers: what it does longer is work of all
     ranks, or came once, or these, two or more, have messages with each other as well.
     """
-    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
+    rest = facts.others
     if len(facts.overloaded) != 1 or len(rest) < 2 or not is_alone(facts):
         return 0
     if facts.is_single or facts.is_shifting:

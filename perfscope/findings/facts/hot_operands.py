@@ -1,7 +1,8 @@
 """What findings about operands say of lines and what these work on."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import bound_s, saved
@@ -12,6 +13,8 @@ from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.metrics.results import Results
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
+
+Found = TypeVar("Found", bound="OnLine")
 
 
 def has_operands(results: Results) -> bool:
@@ -49,6 +52,23 @@ def seen_on(lines: Sequence[HotLine]) -> tuple[Evidence, ...]:
 def frames_of(lines: Iterable[HotLine]) -> tuple[Frame, ...]:
     """The places of some lines, each once."""
     return tuple(dict.fromkeys(line.site.frame for line in lines))
+
+
+class OnLine(Protocol):
+    """Something that was found on a hot line."""
+
+    @property
+    def line(self) -> HotLine:
+        """The line, with the time that it is about."""
+        ...
+
+
+def costliest(found: Iterable[tuple[Hashable, Found]]) -> list[Found]:
+    """Of what was found on lines, by what it is about, that which takes most time together."""
+    groups: defaultdict[Hashable, list[Found]] = defaultdict(list)
+    for key, one in found:
+        groups[key].append(one)
+    return max(groups.values(), key=lambda own: sum(one.line.seconds for one in own), default=[])
 
 
 def saved_at_most(results: Results, lines: Sequence[HotLine]) -> Gain:

@@ -76,6 +76,11 @@ class ImbalanceFacts:
     parts: tuple[float, ...] = ()
 
     @property
+    def others(self) -> tuple[int, ...]:
+        """Numbers of the ranks that are not overloaded."""
+        return tuple(rank for rank in self.ranks if rank not in self.overloaded)
+
+    @property
     def load_balance(self) -> float:
         """Mean work over most work: of this work alone, and so not that of the whole run."""
         return mean(self.work_s) / max(self.work_s) if max(self.work_s) > 0 else 1.0

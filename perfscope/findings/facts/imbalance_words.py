@@ -19,7 +19,7 @@ SPLIT = (
 
 def others(facts: ImbalanceFacts) -> str:
     """The ranks that work less, inside a sentence."""
-    rest = [rank for rank in facts.ranks if rank not in facts.overloaded]
+    rest = facts.others
     return wording.ranks(rest) if len(rest) == 1 else "the others"
 
 
@@ -126,7 +126,7 @@ def inflected(facts: ImbalanceFacts, verb: str) -> str:
 
 def waiting(facts: ImbalanceFacts) -> str:
     """Who waits meanwhile: `3 ranks wait`."""
-    return wording.others([rank for rank in facts.ranks if rank not in facts.overloaded])
+    return wording.others(facts.others)
 
 
 def excess_evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:

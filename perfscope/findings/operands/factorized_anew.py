@@ -10,6 +10,7 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
+    costliest,
     frames_of,
     has_operands,
     ranks_of,
@@ -51,11 +52,8 @@ class Solve:
 
 def judge(run: Facts) -> Outcome:
     """Whether solves with matrices that stay take enough of the run to act on."""
-    found: defaultdict[str, list[Solve]] = defaultdict(list)
-    for solve in _solves(run):
-        found[solve.matrix.name].append(solve)
-    worst = max(found.values(), key=lambda own: sum(one.line.seconds for one in own), default=None)
-    if worst is None:
+    worst = costliest((solve.matrix.name, solve) for solve in _solves(run))
+    if not worst:
         return passed("No matrix was seen to be factorized again while it stays as it is.")
     lines = [one.line for one in worst]
     gain = saved_at_most(run.results, lines)

@@ -1,6 +1,5 @@
 """Products of matrices that are formed only to be multiplied by a vector."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
+    costliest,
     frames_of,
     has_operands,
     ranks_of,
@@ -19,7 +19,6 @@ from perfscope.findings.facts.hot_operands import (
 from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.schema.enums import Confidence
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame
 from perfscope.trace.operands import Multiplied, Operand, WorkedOn
 from perfscope.units import format_share
 
@@ -51,11 +50,8 @@ class Chain:
 
 def judge(run: Facts) -> Outcome:
     """Whether products that the other order does not need take enough of the run to act on."""
-    found: defaultdict[Frame, list[Chain]] = defaultdict(list)
-    for chain in _chains(run):
-        found[chain.line.site.frame].append(chain)
-    worst = max(found.values(), key=lambda own: sum(one.line.seconds for one in own), default=None)
-    if worst is None:
+    worst = costliest((chain.line.site.frame, chain) for chain in _chains(run))
+    if not worst:
         return passed("No product of matrices was seen that another order does not need.")
     lines = [one.line for one in worst]
     gain = saved_at_most(run.results, lines)

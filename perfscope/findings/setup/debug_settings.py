@@ -156,7 +156,7 @@ SETTINGS = (
         _of_device("CUDA_LAUNCH_BLOCKING"),
         "Each kernel is waited for (CUDA_LAUNCH_BLOCKING)",
         "With CUDA_LAUNCH_BLOCKING the host waits for each kernel before it launches the next one.",
-        "Remove the variable from the environment: `unset CUDA_LAUNCH_BLOCKING`.",
+        _UNSET.format("CUDA_LAUNCH_BLOCKING"),
         Status.WARN,
     ),
     _Setting(
@@ -164,7 +164,7 @@ SETTINGS = (
         _of_device("PYTORCH_NO_CUDA_MEMORY_CACHING"),
         "Memory of the device is allocated anew each time (PYTORCH_NO_CUDA_MEMORY_CACHING)",
         "Each tensor is allocated and freed by the driver, which waits for the device.",
-        "Remove the variable from the environment: `unset PYTORCH_NO_CUDA_MEMORY_CACHING`.",
+        _UNSET.format("PYTORCH_NO_CUDA_MEMORY_CACHING"),
         Status.WARN,
     ),
     _Setting(
@@ -172,21 +172,21 @@ SETTINGS = (
         _variable("TORCH_DISTRIBUTED_DEBUG", "detail"),
         "Each collective is checked (TORCH_DISTRIBUTED_DEBUG)",
         "Before each collective the ranks compare what they are about to do, over another channel.",
-        "Remove the variable from the environment: `unset TORCH_DISTRIBUTED_DEBUG`.",
+        _UNSET.format("TORCH_DISTRIBUTED_DEBUG"),
     ),
     _Setting(
         "PYTHONMALLOC",
         _variable("PYTHONMALLOC", "debug", "malloc_debug", "pymalloc_debug"),
         "Python's allocator checks each block (PYTHONMALLOC)",
         "Each block of memory is filled and checked.",
-        "Remove the variable from the environment: `unset PYTHONMALLOC`.",
+        _UNSET.format("PYTHONMALLOC"),
     ),
     _Setting(
         "PYTHONDEVMODE",
         _variable("PYTHONDEVMODE"),
         "Python runs in its development mode (PYTHONDEVMODE)",
         "Python's development mode checks memory and arguments.",
-        "Remove the variable from the environment: `unset PYTHONDEVMODE`.",
+        _UNSET.format("PYTHONDEVMODE"),
     ),
     *(
         _Setting(name, _variable(name), f"{what} ({name})", does, _UNSET.format(name))

@@ -37,14 +37,15 @@ def take_handed_calls(rank: Rank) -> int:
     thread waits for, or if something else than the callers was at work in most of the calls' time:
     the main thread, or a thread that it may be waiting for instead.
     """
-    rows = rank.operations
-    elsewhere = rows["tid"] != rank.main_tid
     is_sampled = len(rank.main_samples) > 1 and len(rank.process_samples) > 1
-    if not elsewhere.any() or not is_sampled or not _are_one_sequence(rows):
+    if not is_sampled or not np.any(rank.operations["tid"] != rank.main_tid):
         return 0
     if np.any(rank.phases["kind"] == PhaseKind.COMMUNICATION):
         return 0
-    calls = rows[elsewhere]
+    rows = rank.operations[np.argsort(rank.operations["t0"], kind="stable")]
+    if np.any(rows["t0"][1:] < rows["t1"][:-1]):
+        return 0
+    calls = rows[rows["tid"] != rank.main_tid]
     threads = np.unique(calls["tid"])
     used = _used(rank, set(threads.tolist()))
     called = np.diff(_called_ns(calls, used.moments))
@@ -54,12 +55,6 @@ def take_handed_calls(rank: Rank) -> int:
     for table in (rank.operations, rank.completions):
         table["tid"][np.isin(table["tid"], threads)] = rank.main_tid
     return len(calls)
-
-
-def _are_one_sequence(rows: Table) -> bool:
-    """Whether each call begins when the one before has ended."""
-    order = np.argsort(rows["t0"], kind="stable")
-    return bool(np.all(rows["t0"][order][1:] >= rows["t1"][order][:-1]))
 
 
 def _used(rank: Rank, callers: AbstractSet[int]) -> _Used:
@@ -87,8 +82,7 @@ def _is_idle(used: _Used, called: Ints) -> bool:
 
 def _called_ns(calls: Table, moments: Ints) -> Ints:
     """For each moment how long calls, one after the other, had taken until then."""
-    order = np.argsort(calls["t0"], kind="stable")
-    begins, lengths = calls["t0"][order], (calls["t1"] - calls["t0"])[order]
+    begins, lengths = calls["t0"], calls["t1"] - calls["t0"]
     place = np.searchsorted(begins, moments, side="right") - 1
     begun: Bools = place >= 0
     before = np.cumsum(lengths) - lengths

@@ -31,7 +31,7 @@ from perfscope.report.sections.where import bridge_text, line_of
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import OR_MORE, ROUGHLY, Wholes, or_more
+from perfscope.savings import OR_MORE, ROUGHLY, Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
@@ -91,14 +91,14 @@ def fix_text(row: Outcome, of: Wholes) -> str:
     found = first_of(row)
     if found.gain_s is None:
         return ""
-    told = of.fix(
+    return of.fix(
         found.gain_s,
         is_bound=is_bound(found),
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
         under_load_s=found.under_load_s if isinstance(found, FirstAction) else None,
+        is_least=is_least(found),
     )
-    return or_more(told, found.gain_s) if is_least(found) else told
 
 
 def is_least(found: Outcome | FirstAction) -> bool:
