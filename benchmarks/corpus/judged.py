@@ -16,7 +16,6 @@ JUDGED = {
     },
     "lightning_classifier": {
         "data_stall": "true, small",
-        "rank_zero_evaluation": "half: its check before training, which one sample tells",
         "threads_over_cores": "true, on two cores that others use as well",
     },
     "keras_torch": {"frequent_evaluation": "true", "data_stall": "true"},
@@ -28,14 +27,12 @@ JUDGED = {
     "fitted_polynomial": {"lost_to_importing": "true", "data_stall": "true"},
     "sine_prediction": {"lost_to_interpreter": "true, the optimizer's own code"},
     "mirrored_workers": {
+        "frequent_evaluation": "true, after every 20 steps",
         "lost_to_data_preparation": "true, of the evaluation",
         "lost_to_lock": "true, exchange of the evaluation by a pool of threads",
         "threads_over_cores": "true, on two cores that others use as well",
     },
-    "policy_gradient": {
-        "lost_to_importing": "true",
-        "growing_steps": "half: they grow, as episodes of a better policy are longer",
-    },
+    "policy_gradient": {"lost_to_importing": "true"},
     "tape_loop": {"frequent_evaluation": "true, small"},
     "mandelbrot_rows": {"lost_to_interpreter": "true"},
 }

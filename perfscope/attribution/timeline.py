@@ -239,6 +239,12 @@ ACCOUNT_RULES = {
 }
 """How marked phases become accounts, as the engine reads it."""
 
+
+def account_of(kind: PhaseKind) -> Account | None:
+    """The account of the time in a phase of a kind; None where that depends on what is in it."""
+    return SPECIAL_ACCOUNTS.get(kind) or _BROAD_ACCOUNTS.get(kind)
+
+
 _ACCOUNT_OF_KIND = _by_kind(_BROAD_ACCOUNTS | SPECIAL_ACCOUNTS)
 
 
@@ -275,8 +281,7 @@ def _as_accounts(phases: Layer, catalog: PhaseCatalog) -> Layer:
     """Sampled labels as accounts; their indices are those of the catalog."""
     table = np.full(len(catalog.ids) + 1, NOTHING, np.int64)
     for place in range(len(catalog.ids)):
-        kind = catalog.kind(place)
-        account = SPECIAL_ACCOUNTS.get(kind) or _BROAD_ACCOUNTS.get(kind)
+        account = account_of(catalog.kind(place))
         table[place] = NOTHING if account is None else INDEX[account]
     return Layer(phases.starts, table[phases.values])
 

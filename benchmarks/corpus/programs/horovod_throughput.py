@@ -6,7 +6,7 @@ import horovod.torch as hvd
 import torch
 from torch import nn
 
-BATCH, BATCHES, ITERATIONS = 16, 5, 6
+BATCH, WARM_UP, BATCHES, ITERATIONS = 16, 10, 5, 6
 
 hvd.init()
 torch.set_num_threads(1)
@@ -26,11 +26,11 @@ def benchmark_step():
     optimizer.step()
 
 
-timeit.timeit(benchmark_step, number=10)
-rates = []
-for _ in range(ITERATIONS):
-    seconds = timeit.timeit(benchmark_step, number=BATCHES)
-    rates.append(BATCH * BATCHES / seconds)
+timeit.timeit(benchmark_step, number=WARM_UP)
+seconds = [timeit.timeit(benchmark_step, number=BATCHES) for _ in range(ITERATIONS)]
 if hvd.rank() == 0:
-    print("steps", 10 + ITERATIONS * BATCHES)
-    print(f"samples/s {hvd.size() * sum(rates) / len(rates):.1f}", flush=True)
+    rates = [hvd.size() * BATCH * BATCHES / one for one in seconds]
+    print("steps", WARM_UP + ITERATIONS * BATCHES)
+    print("rate from step", WARM_UP)
+    print(f"samples/s on average of {ITERATIONS} rates: {sum(rates) / len(rates):.1f}")
+    print(f"samples/s {hvd.size() * BATCH * BATCHES * ITERATIONS / sum(seconds):.1f}", flush=True)

@@ -14,6 +14,7 @@ from perfscope.findings.core.diagnosis import Diagnosis
 from perfscope.findings.core.finding import Finding, broken, settled
 from perfscope.findings.core.of_whole_run import of_whole_run
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.few_looks import as_sure_as_its_looks
 from perfscope.findings.facts.outside_load import of_any_run, without_outside_load
 from perfscope.findings.losses.beginning import told_of_beginning
 from perfscope.findings.losses.forked import told_by_forks
@@ -59,7 +60,7 @@ def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[
     if catalog is None and not run.results.damage:
         stage("pricing what else was lost")
         found = list(told_by_their_cause(run, found))
-        found += [_with_assumptions(one, run.replay) for one in unclaimed(run, found)]
+        found += [_told_beside(run, one) for one in unclaimed(run, found)]
         gathered = with_gathering(run, found, _kinds(chosen)[0])
         found = [_with_assumptions(one, run.replay) for one in gathered]
         found = list(told_by_forks(run, with_comparison(run, told_by_sending(run, found))))
@@ -88,7 +89,7 @@ def _run(diagnosis: Diagnosis, run: Facts) -> Finding:
             return _withheld(diagnosis, results, why)
     try:
         finding = as_sure_as_its_interval(_with_positive_gain(_judge(diagnosis, run)))
-        finding = _with_assumptions(finding, run.replay)
+        finding = _with_assumptions(as_sure_as_its_looks(results, finding), run.replay)
         return _without_gain(finding) if why_spoiled(results.damage, Need.EVERY_RANK) else finding
     except Exception as error:  # noqa: BLE001 - one broken diagnosis must not cost the report
         return broken(diagnosis, error, Finding)
@@ -125,6 +126,11 @@ def _withheld(diagnosis: Diagnosis, results: Results, why: str) -> Finding:
         summary=f"Withheld: {why}. {how_to_be_whole(results)}",
         confidence=Confidence.HIGH,
     )
+
+
+def _told_beside(run: Facts, finding: Finding) -> Finding:
+    """A finding of what was lost beyond what the diagnoses found."""
+    return _with_assumptions(as_sure_as_its_looks(run.results, finding), run.replay)
 
 
 def _with_positive_gain(finding: Finding) -> Finding:

@@ -8,9 +8,9 @@ from perfscope.findings.core.finding import Evidence, Finding, Quiet, not_measur
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.function_growth import function_growth, grown_by_rank
+from perfscope.findings.facts.growth_notes import more_of_the_same
 from perfscope.findings.facts.hot_operands import grown_operand
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
-from perfscope.findings.facts.more_of_the_same import grows_alike, has_calls, has_more_samples
 from perfscope.findings.facts.only_here import shared_frames
 from perfscope.findings.facts.own_callers import called_by_library
 from perfscope.findings.facts.rank_growth import rank_growth
@@ -54,7 +54,8 @@ def judge(run: Facts) -> Outcome:
     found = growth or step_shift(run.results)
     if found is None:
         return _not_found(run.results, whole)
-    if (found is whole or found.since is not None) and (more := _more_of_the_same(run, found)):
+    is_of_all = found is whole or found.since is not None or found.is_of_function
+    if is_of_all and (more := more_of_the_same(run, found)):
         return more
     margin_s = 2.0 * found.error_s
     interval_s = max(0.0, found.lost_s - margin_s), found.lost_s + margin_s
@@ -76,34 +77,6 @@ def judge(run: Facts) -> Outcome:
         evidence=(*_evidence(found), *((_sizes(grown),) if grown else ())),
         actions=_actions(run, found, ranks, grown, others=_level_on(run.results, found, ranks)),
     )
-
-
-def _more_of_the_same(run: Facts, found: StepGrowth) -> Quiet | None:
-    """That steps do more of all that they do, where that is so; None otherwise."""
-    lengths = f"Steps grow from {format_seconds(found.first_s)} to {format_seconds(found.last_s)}"
-    if has_more_samples(run.results, found):
-        return passed(f"{lengths}, as the number of their samples does.")
-    alike = grows_alike(run.results, found)
-    since = "" if found.since is None else f" from step {found.since} on"
-    if alike is None and not has_calls(run.results) and not _works_on_more(run, found):
-        return not_measured(
-            f"{lengths}{since}. Too few samples tell whether each does more of the same, or one "
-            "part of it takes longer, and there are no calls to compare."
-        )
-    is_of_some = found.since is not None and len(found.ranks) < len(run.results.trace.ranks)
-    if not alike or is_of_some or _works_on_more(run, found):
-        return None
-    return passed(
-        f"{lengths}{since}, and all that they do takes longer alike: each does more of the same, "
-        "as longer episodes or sequences have it. If none is meant to be longer, look at what ends "
-        "the loop inside a step.",
-        Confidence.LOW,
-    )
-
-
-def _works_on_more(run: Facts, found: StepGrowth) -> bool:
-    """Whether arrays that a function works on were seen to grow: it is what it works on."""
-    return found.frame is not None and grown_operand(run.worked_on, found.frame) is not None
 
 
 def _not_found(results: Results, whole: StepGrowth | None) -> Quiet:

@@ -2,20 +2,80 @@
 
 import numpy as np
 
-from perfscope.arrays import Floats
+from perfscope.arrays import Floats, Ints
+from perfscope.attribution.call_loops import Place
 from perfscope.findings.facts.step_growth import PARTS, StepGrowth
-from perfscope.judging import MAIN, SURE
+from perfscope.judging import FEWEST_SAMPLES, MAIN, SURE
 from perfscope.metrics.results import Results
+from perfscope.trace.loops import counted_loops
+from perfscope.trace.model import Rank
 
 
 def has_more_samples(results: Results, growth: StepGrowth) -> bool:
     """Whether steps hold more samples from quarter to quarter, by most of what they grow."""
+    ranks = results.trace.ranks
+    return bool(ranks) and all(_grow(rank.steps["samples"], growth) for rank in ranks)
+
+
+def has_more_calls(results: Results, growth: StepGrowth) -> bool:
+    """Whether each rank makes more calls in a step, by most of what steps grow.
+
+    As a solver does that needs more iterations: what one of them takes has not grown.
+    """
+    starts = np.asarray(results.steps.starts_ns)
+    if growth.since is not None or len(starts) < PARTS:
+        return False
+    return all(_grow(_calls_by_step(rank, starts), growth) for rank in results.trace.ranks)
+
+
+def _calls_by_step(rank: Rank, starts: Ints) -> Ints:
+    """How many calls the main location of a rank begins in each step but the last."""
+    calls = rank.operations[rank.operations["tid"] == rank.main_tid]
+    step = np.searchsorted(starts, calls["t0"], side="right")
+    found: Ints = np.bincount(step, minlength=len(starts) + 1)[1 : len(starts)]
+    return found
+
+
+def _grow(counts: Ints, growth: StepGrowth) -> bool:
+    """Whether what is counted in each step grows by most of what steps take longer."""
+    parts = np.array_split(counts, PARTS)
+    first, last = (float(np.median(part)) if len(part) else 0.0 for part in parts[:: PARTS - 1])
+    return first > 0.0 and last / first - 1.0 >= MAIN * (growth.times - 1.0)
+
+
+def turns_of_loop(results: Results, growth: StepGrowth) -> tuple[Place, float, float] | None:
+    """A loop inside the steps that turns more often in the last ones; None where none is seen to.
+
+    Looks at the variable that counts its turns see it anywhere between its start and its end, so
+    that its mean grows as the turns do. Of several, the one that was looked at most.
+
+    Returns:
+        the loop, and the mean of the variable in the first steps and in the last; None as well
+        where chance may make the difference.
+    """
+    (begin, until), (since, end), _ = _compared(results, growth)
+    found = []
     for rank in results.trace.ranks:
-        parts = np.array_split(rank.steps["samples"], PARTS)
-        first, last = (float(np.median(part)) if len(part) else 0.0 for part in parts[:: PARTS - 1])
-        if first <= 0.0 or last / first - 1.0 < MAIN * (growth.times - 1.0):
-            return False
-    return bool(results.trace.ranks)
+        for number, place in enumerate(counted_loops(rank)):
+            rows = rank.loop_turns[rank.loop_turns["loop"] == number]
+            first = rows["value"][(rows["t"] >= begin) & (rows["t"] < until)].astype(np.float64)
+            last = rows["value"][(rows["t"] >= since) & (rows["t"] < end)].astype(np.float64)
+            if place is not None and _returns(rows["value"]) and _is_above(first, last):
+                found.append((len(rows), place, float(first.mean()), float(last.mean())))
+    return max(found)[1:] if found else None
+
+
+def _returns(values: Ints) -> bool:
+    """Whether a variable begins anew in most steps, as one that counts inside of them does."""
+    return int((np.diff(values) < 0).sum()) >= FEWEST_SAMPLES
+
+
+def _is_above(first: Floats, last: Floats) -> bool:
+    """Whether the mean of the last values is above that of the first ones, beyond chance."""
+    if min(len(first), len(last)) < FEWEST_SAMPLES:
+        return False
+    error = np.sqrt(first.var(ddof=1) / len(first) + last.var(ddof=1) / len(last))
+    return bool(last.mean() - first.mean() > SURE * error)
 
 
 def has_calls(results: Results) -> bool:
@@ -46,6 +106,24 @@ def grows_alike(results: Results, growth: StepGrowth) -> bool | None:
     alone[int(np.argmax(later * growth.times - shares))] = 1.0
     if_alone = (1.0 - 1.0 / growth.times) ** 2 * float(((alone - shares) ** 2).sum())
     return apart <= MAIN**2 * if_alone if if_alone > SURE**2 * chance else None
+
+
+def others_grow_less(results: Results, growth: StepGrowth) -> bool:
+    """Whether all else that a step does grows less than a function, beyond what chance allows.
+
+    That is not known where hardly anything else was seen in the first steps.
+    """
+    first, last, scale = _samples(results, growth)
+    is_own = [
+        growth.frame is not None and one.key == growth.frame.key for one in results.trace.frames
+    ]
+    own = np.array([*is_own, False], np.bool_)
+    before, after = float(first[~own].sum()), float(last[~own].sum())
+    if not before or not after:
+        return False
+    error = SURE * np.sqrt(1.0 / before + 1.0 / after)  # of the logarithm of a ratio of counts
+    most = scale * after / before * float(np.exp(error))
+    return most < scale * float(last[own].sum()) / max(float(first[own].sum()), 1.0)
 
 
 def _samples(results: Results, growth: StepGrowth) -> tuple[Floats, Floats, float]:

@@ -98,13 +98,14 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
     ranks = tuple(dict.fromkeys(rank for one in entries for rank in one.ranks))
     callee = callee_of(run.results, first)
     group = Group(lost_to(first.cause.activity), tuple(entries), saving)
-    what = capitalized(listed([inside(label(one)) for one in entries]))
+    kinds = _kinds(entries)
+    what = capitalized(listed(list(map(inside, kinds))))
     return Finding(
         id=group.id,
         status=status,
-        title=_title(entries, ranks, callee, what, is_once=is_once),
+        title=_title(entries, ranks, callee, what, verb=_verb(kinds), is_once=is_once),
         summary=(
-            f"{what} {_take(entries, ranks)} {format_seconds(_own_s(entries))} at one line"
+            f"{what} {_take(kinds, ranks)} {format_seconds(_own_s(entries))} at one line"
             f"{', once' if is_once else ''}. Without all of it the run would be about "
             f"{format_seconds(gain.seconds)} shorter; what can be had depends on how it is done "
             "instead."
@@ -114,7 +115,8 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
         ranks=ranks,
         where=(first.frame,) if first.frame is not None else (),
         evidence=tuple(
-            Evidence(f"{label(one)} at {place(one.frame)}", one.ns * NS, "s") for one in entries
+            Evidence(f"{kind} at {place(first.frame)}", _lost_s(entries, kind), "s")
+            for kind in kinds
         ),
         actions=(there(f"In {place(first.frame)}", _action(group, callee)),),
     )
@@ -128,9 +130,23 @@ def _mean_s(entries: Sequence[Entry], ranks: Sequence[int]) -> float:
     return _own_s(entries) / max(len(ranks), 1)
 
 
-def _take(entries: Sequence[Entry], ranks: Sequence[int]) -> str:
+def _kinds(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The kinds of work, each once: one may be lost in several patterns."""
+    return tuple(dict.fromkeys(map(label, entries)))
+
+
+def _lost_s(entries: Sequence[Entry], kind: str) -> float:
+    """What is lost to one kind of work there."""
+    return sum(one.ns for one in entries if label(one) == kind) * NS
+
+
+def _verb(kinds: Sequence[str]) -> str:
+    return "takes" if len(kinds) == 1 else "take"
+
+
+def _take(kinds: Sequence[str], ranks: Sequence[int]) -> str:
     """The verb, and of several ranks that their seconds are added up."""
-    verb = "takes" if len(entries) == 1 else "take"
+    verb = _verb(kinds)
     return verb if len(ranks) <= 1 else f"{verb} the ranks together"
 
 
@@ -140,6 +156,7 @@ def _title(
     callee: Callee | None,
     what: str,
     *,
+    verb: str,
     is_once: bool,
 ) -> str:
     """`json.dump takes 15.1 s per rank, once, in main() (index.py:66)`.
@@ -149,8 +166,8 @@ def _title(
     each = format_seconds(_mean_s(entries, ranks))
     who = " per rank" if len(ranks) > 1 else ""
     name = callee.name if callee is not None else what
-    verb = "takes" if callee is not None or len(entries) == 1 else "take"
-    return f"{name} {verb} {each}{who}{', once' if is_once else ''}, in {place(entries[0].frame)}"
+    does = "takes" if callee is not None else verb
+    return f"{name} {does} {each}{who}{', once' if is_once else ''}, in {place(entries[0].frame)}"
 
 
 def _action(group: Group, callee: Callee | None) -> str:

@@ -51,8 +51,11 @@ class PhaseResult:
     where: tuple[Frame, ...]  # functions that do this phase's work, most seconds first
     efficiency: Efficiency | None
     windows_s: tuple[tuple[int, float, float], ...]  # rank, start, end
+    # samples at work in it, by rank, where nothing but samples tells it; empty: it was marked
+    looks_by_rank: tuple[int, ...] = ()
 
 
+SAMPLED = "sampled"
 MAX_WINDOWS = 200
 MAX_WHERE = 5
 
@@ -108,7 +111,15 @@ def _phase(prepared: Prepared, index: int, account_ns: Ints, seen: _Seen) -> Pha
         where=_where(prepared, index, seen),
         efficiency=_efficiency(prepared, index, account_ns[entering], entering.tolist()),
         windows_s=tuple(windows),
+        looks_by_rank=_looks(prepared, index, seen) if source == SAMPLED else (),
     )
+
+
+def _looks(prepared: Prepared, index: int, seen: _Seen) -> tuple[int, ...]:
+    """How often each rank was seen at work in a phase."""
+    pairs = zip(prepared.parts, seen.samples, strict=True)
+    inside = [(one.within(*_of_phase(prepared, part, index)), one.at_work) for part, one in pairs]
+    return tuple(int((here & at_work).sum()) for here, at_work in inside)
 
 
 def _efficiency(
@@ -138,7 +149,7 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
     count = 0
     for part in prepared.parts:
         rows, marked, sampled = _occurrences(prepared, part, index)
-        origins = ((source_of(part.rank.metadata, rows), marked), ("sampled", sampled))
+        origins = ((source_of(part.rank.metadata, rows), marked), (SAMPLED, sampled))
         starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
         is_marked = np.arange(len(starts)) < len(rows)
         here = (ends > focus.start_ns) & (starts < focus.end_ns)
@@ -152,7 +163,7 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
                 (part.rank.number, begin / 1e9, finish / 1e9)
                 for begin, finish in zip(first[inside].tolist(), last[inside].tolist(), strict=True)
             ]
-    source = max(sources, key=lambda name: (name != "sampled", sources[name]), default="framework")
+    source = max(sources, key=lambda name: (name != SAMPLED, sources[name]), default="framework")
     windows = sorted(found, key=lambda window: (window[1], window[0]))[:MAX_WINDOWS]
     return windows, count, source
 

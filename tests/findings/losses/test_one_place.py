@@ -112,14 +112,22 @@ def entry(activity: Activity, own_s: float, *ranks: int) -> Entry:
 def test_seconds_per_rank_are_of_all_ranks_that_do_any_of_it() -> None:
     """Rank 0 makes for 4 s what both write, for 1 s each: 6 s of two ranks."""
     entries = [entry(Activity.SERIALIZATION, 4.0, 0), entry(Activity.FILES, 2.0, 0, 1)]
-    told = one_place._title(entries, (0, 1), None, "Both", is_once=False)
+    told = one_place._title(entries, (0, 1), None, "Both", verb="take", is_once=False)
     assert told == "Both take 3.00 s per rank, in main() (index.py:66)"
-    alone = one_place._title(entries[:1], (0,), None, "It", is_once=True)
+    alone = one_place._title(entries[:1], (0,), None, "It", verb="takes", is_once=True)
     assert alone == "It takes 4.00 s, once, in main() (index.py:66)"
 
 
 def test_of_one_rank_nothing_is_added_up() -> None:
-    entries = [entry(Activity.FILES, 2.0, 0)]
-    assert one_place._take(entries, (0,)) == "takes"
-    assert one_place._take(entries, (0, 1)) == "takes the ranks together"
-    assert one_place._take(entries * 2, (0, 1)) == "take the ranks together"
+    assert one_place._take(("One",), (0,)) == "takes"
+    assert one_place._take(("One", "Other"), (0,)) == "take"
+    assert one_place._take(("One",), (0, 1)) == "takes the ranks together"
+
+
+def test_one_activity_in_several_patterns_is_told_once() -> None:
+    """At a line it may be lost in each step, and once more at the end."""
+    entries = [entry(Activity.FILES, 2.0, 0), entry(Activity.FILES, 0.5, 0)]
+    entries += [entry(Activity.SERIALIZATION, 1.0, 0)]
+    kinds = one_place._kinds(entries)
+    assert len(kinds) == 2
+    assert [one_place._lost_s(entries, kind) for kind in kinds] == pytest.approx([2.5, 1.0])

@@ -1,4 +1,4 @@
-"""What one or two samples have met is no finding, however much time they stand for."""
+"""What a few samples have met is no finding, however much time they stand for."""
 
 import pytest
 
@@ -11,8 +11,8 @@ COMPUTES = (MAIN, ("numpy.ndarray.dot", "<built-in>", 0))
 SLEEPS = (("pause", "/job/train.py", 12), ("time.sleep", "<built-in>", 0))
 
 
-@pytest.mark.parametrize(("looks", "is_told"), [(2, False), (3, True), (6, True)])
-def test_a_finding_takes_three_samples(looks: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("looks", "is_told"), [(2, False), (3, False), (4, True), (6, True)])
+def test_a_finding_takes_four_samples(looks: int, is_told: bool) -> None:
     builder = TraceBuilder(1, end_s=3.0 + STEPS * STEP_S)
     rank = builder.rank(0)
     for step in range(STEPS):
