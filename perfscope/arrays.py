@@ -1,6 +1,7 @@
 """Type aliases for NumPy arrays, rows and values by what they are, and how counters grow."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,38 @@ def grouped(key: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(few, kind="stable")
     behind = np.flatnonzero(np.diff(key[order])) + 1
     return order, np.concatenate([[0], behind, [len(key)]])
+
+
+def neighbors(sizes: Sequence[int], most: int) -> list[range]:
+    """The places of neighboring tables that have at most so many rows together, or are alone."""
+    if not sizes:
+        return []
+    behind, cuts = sizes[0], [0]
+    for place, size in enumerate(sizes[1:], 1):
+        if behind + size > most:
+            cuts.append(place)
+            behind = 0
+        behind += size
+    return [range(first, last) for first, last in pairwise([*cuts, len(sizes)])]
+
+
+def median(values: npt.NDArray[Any]) -> float:
+    """What `np.median` gives of numbers, of few in a tenth of its time; there is one at least."""
+    middle = len(values) // 2
+    if len(values) % 2:
+        return float(np.partition(values, middle)[middle])
+    low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].tolist()
+    return float((low + high) / 2)
+
+
+def quantile(values: npt.NDArray[Any], share: float) -> float:
+    """What `np.quantile` gives of numbers, of few in a tenth of its time; there is one at least."""
+    place = (len(values) - 1) * share
+    first = int(place)
+    second, part = min(first + 1, len(values) - 1), place - first
+    found = np.partition(values, (first, second))
+    low, high = found[first].item(), found[second].item()
+    return float(high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part)
 
 
 def ordinals(*keys: Ints) -> Ints:

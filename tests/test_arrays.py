@@ -5,7 +5,16 @@ import numpy.typing as npt
 import pytest
 
 from perfscope import _core
-from perfscope.arrays import BLOCK, grouped, is_one_of, rows_by, taken
+from perfscope.arrays import (
+    BLOCK,
+    grouped,
+    is_one_of,
+    median,
+    neighbors,
+    quantile,
+    rows_by,
+    taken,
+)
 from perfscope.schema.enums import PhaseKind
 
 KINDS = (PhaseKind.TRAIN, PhaseKind.USER)
@@ -55,3 +64,24 @@ def test_what_is_taken_in_blocks_is_what_stands_there(size: int, dtype: npt.DTyp
     assert taken(values, places).tolist() == values[places].tolist()
     with pytest.raises(IndexError):
         taken(values, np.array([50], dtype))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 11, 50, 501])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint32, np.int64, np.float64])
+def test_medians_and_quantiles_are_those_of_numpy(size: int, dtype: npt.DTypeLike) -> None:
+    for seed in range(20):
+        lot = np.random.default_rng(seed)
+        values = (lot.normal(50, 20, size) * (1 + 9 * (seed % 2))).clip(0, 100).astype(dtype)
+        assert median(values) == float(np.median(values))
+        share = float(lot.choice([0.0, 0.05, 0.25, 0.5, 0.9, 0.95, 1.0]))
+        assert quantile(values, share) == float(np.quantile(values, share))
+
+
+def test_neighbors_lie_together_as_long_as_there_is_room() -> None:
+    assert neighbors([], 10) == []
+    assert neighbors([3, 4, 3, 1, 40, 0, 2], 10) == [
+        range(3),
+        range(3, 4),
+        range(4, 5),
+        range(5, 7),
+    ]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Ints, SmallCodes, is_one_of
 from perfscope.attribution.activities import ACTIVITIES
 from perfscope.attribution.ledger import IS_COMMUNICATION
-from perfscope.attribution.sampled import REACH_PERIODS, period_ns
 from perfscope.attribution.timeline import Timeline
+from perfscope.attribution.together import REACH_PERIODS, period_ns
 from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, distinct, union
 from perfscope.schema.enums import Activity
 from perfscope.search import places

@@ -8,11 +8,12 @@ of which it knows the function; what the call does it must not pass off as that 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Ints, is_one_of
+from perfscope.arrays import Bools, Ints, is_one_of, neighbors
 from perfscope.attribution.acting import with_acting, without_parts_of_training
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.ends_of_calls import with_ends_of_calls
@@ -22,19 +23,21 @@ from perfscope.attribution.focus import Focus, focus_of_analysis
 from perfscope.attribution.periodic_metrics import rare_figures, step_ends
 from perfscope.attribution.phase_catalog import PhaseCatalog
 from perfscope.attribution.rhythms import rhythms, with_rhythms
-from perfscope.attribution.sampled import RankSamples, sample_rank
+from perfscope.attribution.sampled import sample_ranks
 from perfscope.attribution.sole_work import with_sole_work
 from perfscope.attribution.soundness import damages
 from perfscope.attribution.stack_rules import BUILT_IN, NATIVE_FILES, StackLabels, label_stacks
 from perfscope.attribution.timeline import (
+    MOST_AT_ONCE,
     TRAINING_KINDS,
     RankParts,
     Timeline,
     blocking_layer,
     build_timeline,
 )
+from perfscope.attribution.together import Asked
 from perfscope.judging import AT_THE_DOOR_NS
-from perfscope.matching.intervals import EMPTY_LAYER, Layer
+from perfscope.matching.intervals import EMPTY_LAYER
 from perfscope.matching.waits import Waits, split_operations
 from perfscope.parallel import each
 from perfscope.schema.enums import Activity
@@ -188,21 +191,29 @@ def _digest(
     labels = with_rhythms(trace, labels, rhythms(trace, ends), feeding)
     labels = with_sole_work(trace, labels, rules)
     catalog = PhaseCatalog.of(trace, labels.ids)
-    every, rows = range(len(trace.ranks)), len(waits.pool)
-    made: Callable[[int], RankParts] = partial(_parts, trace, labels, catalog, bare)
+    rows = len(waits.pool)
+    sizes = [len(rank.operations) + len(rank.stacks) for rank in trace.ranks]
+    groups = neighbors(sizes, MOST_AT_ONCE)
+    made: Callable[[range], list[RankParts]] = partial(_parts, trace, labels, catalog, bare)
     if focus is None:
-        parts = each(made, every, rows=rows)
+        parts = list(chain.from_iterable(each(made, groups, rows=rows)))
         focus = focus_of_analysis(trace, request, phases=_phase_windows(trace, parts, catalog))
-        made = parts.__getitem__
+        made = partial(_some, parts)
 
-    def finished(position: int, focus: Focus = focus) -> tuple[RankParts, Timeline]:
-        part = made(position)
-        return _without_layers(part), build_timeline(trace, part, catalog, waits, focus)
+    def finished(positions: range, focus: Focus = focus) -> list[tuple[RankParts, Timeline]]:
+        return [
+            (_without_layers(part), build_timeline(trace, part, catalog, waits, focus))
+            for part in made(positions)
+        ]
 
-    ranks = each(finished, every, rows=rows)
+    ranks = list(chain.from_iterable(each(finished, groups, rows=rows)))
     found = damages(trace, focus, waits)
     together = tuple(part for part, _ in ranks), tuple(timeline for _, timeline in ranks)
     return Prepared(trace, focus, waits, labels, catalog, *together, found, held_up)
+
+
+def _some(parts: Sequence[RankParts], positions: range) -> list[RankParts]:
+    return [parts[position] for position in positions]
 
 
 def _deadlock_ns(trace: Trace, found: Standstill | None) -> int | None:
@@ -219,28 +230,21 @@ def _without_layers(part: RankParts) -> RankParts:
 
 
 def _parts(
-    trace: Trace, labels: StackLabels, catalog: PhaseCatalog, bare: Ints, position: int
-) -> RankParts:
-    rank = trace.ranks[position]
-    rows = rank.phases[rank.phases["tid"] == rank.main_tid]
-    blocking = blocking_layer(rank, rows, catalog, trace)
-    has_training = bool(np.any(is_one_of(rows["kind"], TRAINING_KINDS)) or len(rank.steps))
-    samples = sample_rank(rank, labels, blocking, bare=bare, has_training=has_training)
-    return RankParts(rank, position, rows, blocking, _in_catalog(samples, labels, catalog))
-
-
-def _in_catalog(samples: RankSamples, labels: StackLabels, catalog: PhaseCatalog) -> RankSamples:
-    """The samples' labels renumbered as phases of the catalog."""
-    table = np.array([catalog.index(name) for name in labels.ids], np.int64)
-    phases = samples.phases
-    values = np.where(phases.values >= 0, table[np.maximum(phases.values, 0)], phases.values)
-    start, end, label = samples.phase_rows
-    return replace(
-        samples,
-        phases=Layer(phases.starts, values),
-        phase_rows=(start, end, table[label]),
-        is_training=bool(np.any(values == catalog.index("train"))),
-    )
+    trace: Trace, labels: StackLabels, catalog: PhaseCatalog, bare: Ints, positions: Sequence[int]
+) -> list[RankParts]:
+    """Of some ranks."""
+    marked, asked = [], []
+    for rank in (trace.ranks[position] for position in positions):
+        rows = rank.phases[rank.phases["tid"] == rank.main_tid]
+        has_training = bool(np.any(is_one_of(rows["kind"], TRAINING_KINDS)) or len(rank.steps))
+        asked.append(Asked(rank, blocking_layer(rank, rows, catalog, trace), has_training))
+        marked.append(rows)
+    ids = np.array([catalog.index(name) for name in labels.ids], np.int64)
+    samples = sample_ranks(asked, labels, bare=bare, ids=ids)
+    return [
+        RankParts(one.rank, position, rows, one.blocking, own)
+        for one, position, rows, own in zip(asked, positions, marked, samples, strict=True)
+    ]
 
 
 def _phase_windows(

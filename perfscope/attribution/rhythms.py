@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Ints, neighbors
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.cycles import LITTLE, NONE, is_steady, surprise
 from perfscope.attribution.feeding import Fate, Feeding
+from perfscope.attribution.recurring import AGREE, LEAST_TIMES, Members, OfRanks, recurring
 from perfscope.attribution.stack_rules import (
     EVALUATION_LIKE,
     UNLABELED,
@@ -21,24 +19,11 @@ from perfscope.attribution.stack_rules import (
     is_user_file,
     most_seen_line,
 )
-from perfscope.judging import FEWEST_SAMPLES, MAIN
+from perfscope.attribution.timeline import MOST_AT_ONCE
+from perfscope.judging import MAIN
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Function, Rank, Trace
-from perfscope.trace.operations import REDUCES
-from perfscope.units import NS
-
-LEAST_TIMES = 3
-"""Fewer occurrences have no rhythm."""
-
-LEAST_EVERY = 4
-"""Steps from one occurrence to the next: what comes more often may be a part of the training."""
-
-LEAST_SPAN = 0.4
-"""Of the steps, from the first occurrence to the last: what is done for a while is no rhythm."""
-
-AGREE = 0.8
-"""Of a function's samples, those of ranks on which it recurs; the same of stretches of its kind."""
+from perfscope.trace.model import Function, Trace
 
 COMPUTES = frozenset(
     {
@@ -75,47 +60,6 @@ class Rhythm:
     is_first: bool = False
 
 
-@dataclass(frozen=True)
-class _Exchange:
-    """What a rank exchanges in each of its steps, and after the last; shape (steps + 1,)."""
-
-    calls: Ints
-    exchanged: Ints  # bytes
-    reduced: Ints  # bytes, of what is added up over the ranks
-
-    @classmethod
-    def of(cls, rank: Rank, ends: Ints) -> _Exchange:
-        """That of its main location."""
-        calls = rank.operations[rank.operations["tid"] == rank.main_tid]
-        step, count = np.searchsorted(ends, calls["t1"]), len(ends) + 1
-        moved = (calls["sent"] + calls["received"]).astype(np.float64)
-        return cls(
-            np.bincount(step, minlength=count),
-            np.bincount(step, moved, count).astype(np.int64),
-            np.bincount(step, moved * REDUCES[calls["op"]], count).astype(np.int64),
-        )
-
-    def least_every(self, steps: Ints) -> int | None:
-        """How rarely work must come, in steps, to be no part of the training; None: it is one.
-
-        Work that has gradients of its own added up trains something. Work after which no more than
-        figures are exchanged comes as often as every second step.
-        """
-        if self._little and _above(self.reduced, steps) >= self._little:
-            return None
-        return 2 if self._little and self.tells_figures(steps) else LEAST_EVERY
-
-    def tells_figures(self, steps: Ints) -> bool:
-        """Whether no more than figures are exchanged in some steps alone; so where nothing is."""
-        more, bytes_more = _above(self.calls, steps), _above(self.exchanged, steps)
-        return (more > 0 and bytes_more < self._little) or not self.exchanged.any()
-
-    @cached_property
-    def _little(self) -> float:
-        """Bytes that are only figures, beside what a step exchanges."""
-        return LITTLE * float(np.median(self.exchanged))
-
-
 def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
     """All such functions; what they call recurs as they do, and is among them.
 
@@ -124,40 +68,33 @@ def rhythms(trace: Trace, ends: Sequence[Ints]) -> tuple[Rhythm, ...]:
     functions = sorted({f.key for f in trace.frames if _can_recur(f.file)})
     if not functions or not any(len(own) >= LEAST_TIMES * 2 for own in ends):
         return ()
-    (stack, function), count = _members(trace, functions), len(functions)
+    members, own = Members.of(trace, functions), OfRanks(trace, ends)
     activity = stack_activities(trace)
     computes = np.isin(activity, [ACTIVITIES.index(one) for one in COMPUTES])
     works = activity != ACTIVITIES.index(Activity.COMMUNICATION)
-    total, agreed = np.zeros((2, count), np.int64)
+    total, agreed = np.zeros((2, len(functions)), np.int64)
     found: list[tuple[int, Rhythm]] = []
-    for rank, own in zip(trace.ranks, ends, strict=True):
-        rows, exchange = rank.main_stacks, _Exchange.of(rank, own)
-        step = np.searchsorted(own, rows["t"].astype(np.int64))
-        seen = np.bincount(rows["stack"].astype(np.int64), minlength=len(trace.stacks))
-        total += np.bincount(function, seen[stack], count).astype(np.int64)
-        inside, first = (step > 0) & (step < len(own)), np.unique(rows["stack"][step == 0])
-        rows, step = rows[inside], step[inside]
-        apart = float(np.median(np.diff(rows["t"]))) / 1e9 if len(rows) > 1 else 0.0
-        for place, (steps, counts) in _by_function(rows, step, stack, function).items():
-            times = _times(steps, counts, own, apart)
-            if not _recurs(times, len(own), exchange):
-                continue
-            mine = seen * np.isin(np.arange(len(seen)), stack[function == place])
-            is_told = exchange.tells_figures(times)
-            if not is_told and _is_purpose(rows["stack"], works, mine > 0):
+    for group in neighbors([len(rank.stacks) for rank in trace.ranks], MOST_AT_ONCE):
+        total += members.seen(np.concatenate([own.stacks(position) for position in group]))
+        for position, place, times, samples in recurring(own, members, group):
+            stacks, step = own.stacks(position), own.steps(position)
+            is_mine = members.have(place)
+            mine = np.bincount(stacks, minlength=len(is_mine)) * is_mine
+            is_told = own.exchange(position).tells_figures(times)
+            if not is_told and _is_purpose(stacks[own.inside(step, position)], works, mine > 0):
                 continue
             agreed[place] += int(mine.sum())
             rhythm = Rhythm(
                 functions[place],
                 line=_line(trace, functions[place], mine),
-                rank=rank.number,
+                rank=trace.ranks[position].number,
                 first=int(times[0]),
                 every=round(float(np.median(np.diff(times)))),
                 times=len(times),
-                seconds=apart * float(counts.sum()) / len(times),
+                seconds=own.apart_s(position) * samples / len(times),
                 computes=bool((mine * computes).sum() >= AGREE * mine.sum()),
                 is_check=is_told or _applies_the_same(trace, functions[place]),
-                is_first=bool(np.isin(stack[function == place], first).any()),
+                is_first=bool(is_mine[stacks[step == 0]].any()),
             )
             found.append((place, rhythm))
     return tuple(one for place, one in found if agreed[place] >= AGREE * total[place])
@@ -219,94 +156,6 @@ def _feeding(
 
 def _can_recur(file: str) -> bool:
     return is_user_file(file) and not file.startswith("<")
-
-
-def _members(trace: Trace, functions: Sequence[Function]) -> tuple[Ints, Ints]:
-    """Which functions each stack has, each once: (stack, function) pairs."""
-    index = {name: place for place, name in enumerate(functions)}
-    of_frame = [index.get(frame.key, -1) for frame in trace.frames]
-    pairs = [
-        (number, place)
-        for number, stack in enumerate(trace.stacks)
-        for place in {of_frame[frame] for frame in stack}
-        if place >= 0
-    ]
-    both = np.array(pairs, np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
-
-
-def _by_function(
-    rows: npt.NDArray[np.void], step: Ints, stack: Ints, function: Ints
-) -> dict[int, tuple[Ints, Ints]]:
-    """By function the steps in which it was seen, and how often in each."""
-    if not len(rows) or not len(stack):
-        return {}
-    starts = np.searchsorted(stack, np.arange(int(stack.max()) + 2))
-    own = np.minimum(rows["stack"].astype(np.int64), len(starts) - 2)
-    sizes = np.where(rows["stack"] <= stack.max(), starts[own + 1] - starts[own], 0)
-    if not sizes.any():
-        return {}
-    offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    place = function[np.repeat(starts[own], sizes) + offset]
-    span = int(step.max()) + 1
-    pair, counts = np.unique(place * span + np.repeat(step, sizes), return_counts=True)
-    of, at = pair // span, pair % span
-    ones, first = np.unique(of, return_index=True)
-    parts = zip(np.split(at, first[1:]), np.split(counts, first[1:]), strict=True)
-    return dict(zip(ones.tolist(), parts, strict=True))
-
-
-def _times(steps: Ints, counts: Ints, ends: Ints, apart_s: float) -> Ints:
-    """The steps in which a function runs for long, of those in which it was seen; empty: unknown.
-
-    What is long enough to be seen each time runs in these. What is shorter than two samples are
-    apart was missed in some: it runs in all steps of the period that those seen agree on, where
-    these take longer than the others. Samples that keep time with the steps are a period as well.
-    """
-    if len(steps) < LEAST_TIMES:
-        return NONE
-    if counts.sum() >= FEWEST_SAMPLES * len(steps) and is_steady(np.diff(steps)):
-        return steps
-    found = _periodic(steps, len(ends))
-    if not len(found):
-        return NONE
-    own_s = apart_s * float(counts.sum()) / len(found)
-    longer_s = _above(np.diff(ends), found - 1) * NS  # of the first step no beginning is known
-    return found if longer_s >= MAIN * own_s else NONE
-
-
-def _periodic(steps: Ints, known: int) -> Ints:
-    """All steps of the longest period that most of some steps agree on; empty where none is.
-
-    All periods are looked at in one table: most numbers of a row are alike only where the one in
-    its middle is what they are.
-    """
-    periods = np.arange(2, known // len(steps) + 1)
-    places = np.sort(steps % periods[:, None], axis=1)
-    usual = places[:, len(steps) // 2]
-    shares = np.count_nonzero(places == usual[:, None], axis=1) / len(steps)
-    for row in np.flatnonzero(shares >= AGREE)[::-1].tolist():
-        share, every = float(shares[row]), int(periods[row])
-        if len(steps) * surprise(share, 1.0 / every) > np.log(known):
-            first = int(steps[0]) + (int(usual[row]) - int(steps[0])) % every
-            return np.arange(first, int(steps[-1]) + 1, every)
-    return NONE
-
-
-def _above(values: Ints, steps: Ints) -> float:
-    """By how much the median of some steps is above that of all others."""
-    here = np.zeros(len(values), np.bool_)
-    here[steps] = True
-    return float(np.median(values[here]) - np.median(values[~here])) if not here.all() else 0.0
-
-
-def _recurs(times: Ints, known: int, exchange: _Exchange) -> bool:
-    """Whether what runs in some steps comes back after about as many, all the time."""
-    if len(times) < LEAST_TIMES or times[-1] - times[0] < LEAST_SPAN * known:
-        return False
-    least = exchange.least_every(times)
-    apart = np.median(np.diff(times))
-    return bool(least is not None and apart >= least and least * len(times) <= known)
 
 
 def _is_purpose(stacks: Ints, works: Bools, is_mine: Bools) -> bool:

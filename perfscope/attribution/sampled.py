@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Int32s, Ints
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels
-from perfscope.engine import engine
-from perfscope.matching.intervals import NOTHING, Layer, Times, disjoint_layer
+from perfscope.attribution.together import Asked, Gaps, Together, gaps_of
+from perfscope.matching.intervals import EMPTY_LAYER, NOTHING, Layer, Times, disjoint_layer
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank, Table
-
-if TYPE_CHECKING:
-    from perfscope._core import CallColumns
 
 Kinds = npt.NDArray[np.integer]
 
-DEFAULT_PERIOD_NS = 100_000_000
-REACH_PERIODS = 1.5
-"""A sample speaks for moments outside its own gap up to this many sampling periods away.
-
-Of samples that are closer than `DEFAULT_PERIOD_NS` none says less for that.
-"""
-
 MAJORITY = 0.9
 """Gaps without a sample take the phase of their kind when so many samples of that kind agree."""
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """Stretches of a rank's main location without communication, cut where a marked phase changes.
-
-    `kind` is equal for gaps between the same operations, in the same marked phase, of similar
-    length; of a rank without samples, which ask for it, it is 0.
-    """
-
-    start: Times
-    end: Times
-    kind: Int32s
-    blocked: npt.NDArray[
-        np.bool_
-    ]  # inside a marked phase: the phase is known, the samples tell functions only
 
 
 @dataclass(frozen=True)
@@ -65,6 +39,10 @@ class RankSamples:
     is_training: bool = False
 
 
+_NO_ROWS = np.empty(0, np.int64)
+_NO_LAYERS = (EMPTY_LAYER, EMPTY_LAYER, (_NO_ROWS, _NO_ROWS, _NO_ROWS))
+
+
 @dataclass(frozen=True)
 class _Pieces:
     start: Times
@@ -74,74 +52,64 @@ class _Pieces:
     label: Ints
 
 
-@dataclass(frozen=True)
-class _Samples:
-    """Stack samples of a main location; those before `began` say nothing of what comes after."""
+def sample_ranks(
+    every: Sequence[Asked], labels: StackLabels, *, bare: Ints, ids: Ints
+) -> list[RankSamples]:
+    """Attributes the computation of ranks to functions and phases, all of them in one table.
 
-    times: Times
-    stacks: Ints
-    began: int
-
-
-def sample_rank(
-    rank: Rank, labels: StackLabels, blocking: Layer, *, bare: Ints, has_training: bool
-) -> RankSamples:
-    """Attributes the computation of a rank to functions and phases.
+    The table has the time of one rank behind that of another. So what holds for the gaps and the
+    samples of one rank holds for all, and is asked once.
 
     Args:
-        rank: the rank; only its main location counts.
+        every: the ranks.
         labels: what each stack says.
-        blocking: marked phases (NOTHING where there is none) inside which samples name no phase.
         bare: for each stack the one that speaks for time in which it was not seen.
-        has_training: training work is marked, so that samples need not find it.
+        ids: what stands for each of the labels in the result.
     """
-    gaps = _gaps(rank, blocking)
-    mine = rank.stacks[rank.stacks["tid"] == rank.main_tid]
-    began = rank.start_ns if rank.init_exit_ns is None else rank.init_exit_ns
-    samples = _Samples(mine["t"].astype(np.int64), mine["stack"].astype(np.int64), began)
-    pieces = _pieces(gaps, samples, labels, bare)
-    label = np.where(gaps.blocked[pieces.gap], UNLABELED, pieces.label)
-    if has_training:
-        label = np.where(label == labels.train, UNLABELED, label)
+    gaps = [gaps_of(one.rank, one.blocking) for one in every]
+    stacks = [one.rank.main_stacks for one in every]
+    told = [place for place, rows in enumerate(stacks) if len(rows) and len(gaps[place].start)]
+    found = [RankSamples(own, _unknown(len(own.start)), *_NO_LAYERS) for own in gaps]
+    if told:
+        together = Together.of(
+            [every[place] for place in told],
+            [gaps[place] for place in told],
+            [stacks[place] for place in told],
+        )
+        for place, own in zip(told, _sampled(together, labels, bare, ids), strict=True):
+            found[place] = RankSamples(gaps[place], **own)
+    return found
+
+
+def _sampled(
+    ranks: Together, labels: StackLabels, bare: Ints, ids: Ints
+) -> Iterator[dict[str, Any]]:
+    """What is known of each rank beside its gaps."""
+    pieces = _pieces(ranks, labels, bare)
+    label = np.where(ranks.gaps.blocked[pieces.gap], UNLABELED, pieces.label)
+    label = np.where((label == labels.train) & ranks.has_training[pieces.gap], UNLABELED, label)
     order = np.argsort(pieces.start, kind="stable")
     start, end, label = pieces.start[order], pieces.end[order], label[order]
-    rows = _runs(gaps, start, end, label, pieces.gap[order])
     told = label != UNLABELED
-    return RankSamples(
-        gaps=gaps,
-        gap_stack=_dominant(len(gaps.start), pieces),
-        functions=disjoint_layer(start, end, pieces.stack[order]),
-        phases=disjoint_layer(start[told], end[told], label[told]),
-        phase_rows=rows,
+    rows = _runs(ranks, start, end, label, pieces.gap[order])
+    phases = disjoint_layer(start[told], end[told], ids[label[told]])
+    training = phases.starts[phases.values == ids[labels.train]]
+    trains = np.bincount(ranks.ranks_at(training), minlength=len(ranks.shift)) > 0
+    columns = zip(
+        np.split(_dominant(len(ranks.gaps.start), pieces), ranks.first[1:-1]),
+        ranks.layers(disjoint_layer(start, end, pieces.stack[order])),
+        ranks.layers(phases),
+        ranks.apart(rows[0], rows[0], rows[1], ids[rows[2]], times=2),
+        trains.tolist(),
+        strict=True,
     )
+    names = ("gap_stack", "functions", "phases", "phase_rows", "is_training")
+    return (dict(zip(names, own, strict=True)) for own in columns)
 
 
-def call_columns(operations: Table) -> CallColumns:
-    """The columns by which time between calls is told apart, as the engine takes them."""
-    names = ("t0", "t1", "op", "tid", "comm", "sent", "received")
-    enter, leave, op, tid, comm, sent, received = map(
-        np.ascontiguousarray, (operations[name] for name in names)
-    )
-    return enter, leave, op, tid, comm, sent, received
-
-
-def _gaps(rank: Rank, blocking: Layer) -> Gaps:
-    start, end, kind, blocked = engine.free_time(
-        call_columns(rank.operations),
-        rank.main_tid,
-        rank.start_ns,
-        rank.end_ns,
-        (blocking.starts, blocking.values),
-        tells_kinds=bool(len(rank.stacks)),
-    )
-    return Gaps(start, end, kind, blocked.astype(np.bool_))
-
-
-def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels, bare: Ints) -> _Pieces:
+def _pieces(ranks: Together, labels: StackLabels, bare: Ints) -> _Pieces:
     """Every gap in pieces, each spoken for by one stack; what no sample speaks for is left out."""
-    times, stacks = samples.times, samples.stacks
-    if not len(gaps.start) or not len(times):
-        return _Pieces(*(np.empty(0, np.int64) for _ in range(5)))
+    gaps, times, stacks = ranks.gaps, ranks.samples.times, ranks.samples.stacks
     gap = np.searchsorted(gaps.start, times, side="right") - 1
     inside = (gap >= 0) & (times < gaps.end[np.maximum(gap, 0)])
     at, gap, stack = times[inside], gap[inside], stacks[inside]
@@ -151,7 +119,7 @@ def _pieces(gaps: Gaps, samples: _Samples, labels: StackLabels, bare: Ints) -> _
     empty = np.flatnonzero(silent)
     kin = _kin_pieces(gaps, empty, at, gap, stack, labels)
     left = np.setdiff1d(empty, kin.gap, assume_unique=True)
-    near = _near_pieces(gaps, left, samples, labels)
+    near = _near_pieces(ranks, left, labels)
     near = replace(near, stack=bare[near.stack])
     parts = zip(*((p.start, p.end, p.gap, p.stack, p.label) for p in (own, kin, near)), strict=True)
     return _Pieces(*(np.concatenate(columns) for columns in parts))
@@ -220,17 +188,21 @@ def _majority(kinds: Kinds, label: Ints, wanted: Kinds) -> Ints:
     return table[wanted]
 
 
-def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels) -> _Pieces:
+def _near_pieces(ranks: Together, left: Ints, labels: StackLabels) -> _Pieces:
     """Where no sample of its kind exists: the nearest sample of the thread, if near enough."""
+    gaps, samples = ranks.gaps, ranks.samples
     times, stacks = samples.times, samples.stacks
-    first_valid = int(np.searchsorted(times, samples.began))
-    if first_valid == len(times):
-        left = left[gaps.start[left] < samples.began]
-    reach = round(REACH_PERIODS * max(period_ns(times), DEFAULT_PERIOD_NS))
+    of = ranks.ranks_of(left)
+    is_told = samples.valid[of] < samples.first[of + 1]
+    is_told |= gaps.start[left] < samples.began[of]
+    left, of = left[is_told], of[is_told]
+    first, reach = samples.first[of], samples.reach[of]
     start, end = gaps.start[left], gaps.end[left]
     after = np.searchsorted(times, start, side="left")
-    earlier, later = np.maximum(after - 1, 0), np.minimum(after, len(times) - 1)
-    earlier = np.where(start >= samples.began, np.maximum(earlier, first_valid), earlier)
+    earlier = np.maximum(after - 1, first)
+    later = np.minimum(after, samples.first[of + 1] - 1)
+    is_later = start >= samples.began[of]
+    earlier = np.where(is_later, np.maximum(earlier, samples.valid[of]), earlier)
     # a sample taken inside the preceding or following operation speaks for the gap, too
     middle = times[earlier] + (times[later] - times[earlier]) // 2
     one_sided = earlier == later
@@ -251,38 +223,36 @@ def _near_pieces(gaps: Gaps, left: Ints, samples: _Samples, labels: StackLabels)
     return _Pieces(*(column[keep] for column in columns))
 
 
-def period_ns(times: Times) -> int:
-    """The usual time between two samples."""
-    steps = np.diff(times)
-    steps = steps[steps > 0]
-    return int(np.median(steps)) if len(steps) >= 3 else DEFAULT_PERIOD_NS
-
-
 def _runs(
-    gaps: Gaps, start: Times, end: Times, label: Ints, gap: Ints
+    ranks: Together, start: Times, end: Times, label: Ints, gap: Ints
 ) -> tuple[Times, Times, Ints]:
     """Successive pieces of one label, with the operations between them, become one phase."""
     if not len(start):
         return start, end, label
+    gaps, of = ranks.gaps, ranks.ranks_of(gap)
     covered = np.zeros(len(gaps.start), np.bool_)
     covered[gap] = True
     silent = np.cumsum(~covered | gaps.blocked)  # gaps so far that no label reaches
     first = np.ones(len(start), np.bool_)
     first[1:] = (label[1:] != label[:-1]) | (silent[gap[1:]] != silent[gap[:-1]])
+    first[1:] |= of[1:] != of[:-1]
     last = np.append(np.flatnonzero(first)[1:] - 1, len(start) - 1)
     told = label[first] != UNLABELED
     return start[first][told], end[last][told], label[first][told]
 
 
+def _unknown(count: int) -> Int32s:
+    """NOTHING for each gap of a rank without samples, which takes no memory."""
+    return np.broadcast_to(np.int32(NOTHING), count)
+
+
 def _dominant(count: int, pieces: _Pieces) -> Int32s:
     """The stack that speaks for most of each gap, NOTHING where none does."""
-    if not len(pieces.gap):
-        return np.broadcast_to(np.int32(NOTHING), count)  # takes no memory
     result = np.full(count, NOTHING, np.int32)
     alone = np.bincount(pieces.gap, minlength=count)[pieces.gap] == 1
     result[pieces.gap[alone]] = pieces.stack[alone]
     shared = np.flatnonzero(~alone)
-    span = int(pieces.stack.max()) + 1
+    span = int(pieces.stack.max(initial=0)) + 1
     pair, index = np.unique(pieces.gap[shared] * span + pieces.stack[shared], return_inverse=True)
     weight = np.bincount(index.reshape(-1), (pieces.end - pieces.start)[shared])
     order = np.lexsort((weight, pair // span))

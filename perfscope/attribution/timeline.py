@@ -96,8 +96,8 @@ class Timeline:
 
     def at(self, moments: Times) -> Times:
         """The segment of each moment; the nearest one of moments outside the rank's life."""
-        segment = np.searchsorted(self.boundaries, moments, side="right") - 1
-        return np.clip(segment, 0, max(len(self.accounts) - 1, 0))
+        segment = self.boundaries.searchsorted(moments, side="right") - 1
+        return np.minimum(np.maximum(segment, 0), max(len(self.accounts) - 1, 0))
 
     def samples_in(self, rows: Table, *accounts: Account) -> Table:
         """The samples of a table that lie in some accounts."""

@@ -8,9 +8,10 @@ import numpy as np
 
 from perfscope.arrays import Bools
 from perfscope.attribution.preparation import Prepared
-from perfscope.attribution.sampled import period_ns, search_within
+from perfscope.attribution.sampled import search_within
 from perfscope.attribution.stack_rules import StackLabels, is_user_file, most_seen_line
 from perfscope.attribution.timeline import Timeline
+from perfscope.attribution.together import period_ns
 from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
 from perfscope.schema.enums import Account

@@ -28,8 +28,9 @@ def _files(prepared: Prepared, place: int, rank: Rank) -> RankFiles:
     focus, system = prepared.focus, rank.system_samples
     known, accounts, stalled = _states(prepared, place)
     each_s = focus.length_ns * NS / len(known) if len(known) else 0.0
-    counts = np.bincount(accounts[stalled], minlength=len(ACCOUNTS))
-    order = sorted(np.flatnonzero(counts).tolist(), key=lambda index: -int(counts[index]))
+    counts = np.bincount(accounts[stalled], minlength=len(ACCOUNTS)).tolist()
+    seen = [index for index, count in enumerate(counts) if count]
+    order = sorted(seen, key=lambda index: -counts[index])
     return RankFiles(
         rank=rank.number,
         read_bytes=_last(system, "read_bytes"),

@@ -13,8 +13,8 @@ from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.own_places import stacks_inside, usual_place
 from perfscope.attribution.preparation import Prepared
-from perfscope.attribution.sampled import period_ns
 from perfscope.attribution.stack_rules import BUILT_IN, is_user_file
+from perfscope.attribution.together import period_ns
 from perfscope.attribution.waited_for import LOCKS, main_wait
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.metrics.host.input_parts import in_main_threads, of_producers

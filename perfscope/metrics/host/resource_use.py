@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from signal import SIGKILL
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Ints, counter_growth
+from perfscope.arrays import Ints, counter_growth, median, quantile
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
@@ -50,17 +51,17 @@ def resources(prepared: Prepared) -> Resources:
     ranks, focus = prepared.trace.ranks, prepared.focus
     hosts = list(dict.fromkeys(rank.host for rank in ranks))
     by_host = {host: [rank for rank in ranks if rank.host == host] for host in hosts}
+    sampled = {
+        position: _inside(rank.process_samples, focus)
+        for position, rank in enumerate(ranks)
+        if len(rank.process_samples)
+    }
     return Resources(
-        memory=tuple(
-            _memory(prepared, position)
-            for position, rank in enumerate(ranks)
-            if len(rank.process_samples)
-        ),
+        memory=tuple(_memory(prepared, position, rows) for position, rows in sampled.items()),
         node_memory=tuple(_node_memory(host, by_host[host]) for host in hosts),
         threads=tuple(
-            _threads(rank, focus, _points(len(ranks)))
-            for rank in ranks
-            if len(rank.process_samples)
+            _threads(ranks[position], rows, focus, _points(len(ranks)))
+            for position, rows in sampled.items()
         ),
         node_threads=tuple(
             node for host in hosts if (node := _node_threads(prepared, host)) is not None
@@ -93,17 +94,16 @@ def _series(times: npt.NDArray[np.int64], values: npt.NDArray[np.float64], most:
     return Series(tuple((times[starts] / 1e9).tolist()), tuple(highest.tolist()))
 
 
-def _memory(prepared: Prepared, position: int) -> RankMemory:
+def _memory(prepared: Prepared, position: int, rows: Table) -> RankMemory:
     rank = prepared.trace.ranks[position]
-    rows = _inside(rank.process_samples, prepared.focus)
     rss = rows["rss_bytes"]
     tenth = max(1, len(rows) // 10)
     return RankMemory(
         rank=rank.number,
         host=rank.host,
         peak_bytes=int(rank.process_samples["rss_bytes"].max()),
-        start_bytes=int(np.median(rss[:tenth])),
-        end_bytes=int(np.median(rss[-tenth:])),
+        start_bytes=int(median(rss[:tenth])),
+        end_bytes=int(median(rss[-tenth:])),
         slope_bytes_per_s=theil_sen(rows["t"][len(rows) // 2 :], rss[len(rows) // 2 :]),
         series=_series(
             rank.process_samples["t"],
@@ -165,10 +165,18 @@ def median_slope(places: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> f
         return None
     keep = np.linspace(0, len(places) - 1, min(len(places), SLOPE_POINTS)).astype(np.int64)
     kept, heights = places[keep], values[keep].astype(np.float64)
-    first, second = np.triu_indices(len(keep), 1)
+    first, second = _pairs(len(keep))
     run = kept[second] - kept[first]
     rise = heights[second] - heights[first]
-    return float(np.median(rise[run > 0] / run[run > 0])) if np.any(run > 0) else None
+    is_later = run > 0
+    return median(rise[is_later] / run[is_later]) if is_later.any() else None
+
+
+@lru_cache(maxsize=1)
+def _pairs(points: int) -> tuple[Ints, Ints]:
+    """All pairs of points: the numbers of the earlier and of the later ones."""
+    first, second = np.triu_indices(points, 1)
+    return first, second
 
 
 def _node_memory(host: str, ranks: Sequence[Rank]) -> MemoryOfNode:
@@ -230,8 +238,7 @@ def cpus_available(rank: Rank) -> float:
     return min(mask, rank.cgroup_cpus) if mask else rank.cgroup_cpus
 
 
-def _threads(rank: Rank, focus: Focus, points: int) -> ThreadsOfRank:
-    rows = _inside(rank.process_samples, focus)
+def _threads(rank: Rank, rows: Table, focus: Focus, points: int) -> ThreadsOfRank:
     system = _inside(rank.system_samples, focus)
     cpu_s = _growth(rows, "cpu_ns") / 1e9
     available = cpus_available(rank)
@@ -242,8 +249,8 @@ def _threads(rank: Rank, focus: Focus, points: int) -> ThreadsOfRank:
         host=rank.host,
         pool_threads=None,  # known from its libraries, not from samples
         threads_max=int(rows["threads"].max()),
-        runnable_mean=float(rows["runnable"].mean()),
-        runnable_p95=float(np.percentile(rows["runnable"], 95)),
+        runnable_mean=int(rows["runnable"].sum()) / len(rows),
+        runnable_p95=quantile(rows["runnable"], 0.95),
         cpu_s=cpu_s,
         cpu_utilization=cpu_s / (span * available) if span > 0 and available else 0.0,
         queue_delay_s=_growth(rows, "queue_delay_ns") / 1e9,
@@ -280,12 +287,17 @@ def _busy(samples: Table, points: int) -> Series:
     return Series(tuple((kept["t"][1:][usable] / 1e9).tolist()), tuple(rate.tolist()))
 
 
+@cache
+def _stem(name: str) -> str:
+    """What threads of a group have in common in their names."""
+    return re.sub(r"[\W\d_]+$", "", name) or name or "unnamed"
+
+
 def _groups(rank: Rank) -> tuple[ThreadGroup, ...]:
     """Threads by the stem of their name, most CPU first."""
     stems: dict[str, list[int]] = {}
     for place, thread in enumerate(rank.threads):
-        stem = re.sub(r"[\W\d_]+$", "", thread.name) or thread.name or "unnamed"
-        stems.setdefault(stem, []).append(place)
+        stems.setdefault(_stem(thread.name), []).append(place)
     longest = max((thread.samples for thread in rank.threads), default=0)
     groups = []
     for stem, places in stems.items():

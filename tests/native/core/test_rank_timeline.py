@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from perfscope import _core
 from perfscope.attribution.ledger import INDEX
-from perfscope.attribution.sampled import call_columns
 from perfscope.attribution.timeline import ACCOUNT_RULES
+from perfscope.attribution.together import call_columns
 from perfscope.matching.intervals import NOTHING, innermost_layer
 from perfscope.schema.enums import Account, PhaseKind
 from perfscope.trace.model import OPERATION_DTYPE
