@@ -72,6 +72,13 @@ def of_codes(wanted: npt.NDArray[np.uint8], codes: npt.NDArray[np.uint16]) -> np
 def grouped(numbers: Ints, count: int) -> tuple[Ints, Ints]:
     """The places of each number below `count`, one after the other, and where each begins."""
 
+def ranked(numbers: Ints, most_spread: int) -> tuple[Ints, int] | None:
+    """The place of each number among the different ones in order, and how many these are.
+
+    None where the numbers lie far apart: in more than `most_spread` places for each of them, and
+    some more.
+    """
+
 def like_rows(ranks: Small, units: Small, ops: Small, unit_count: int) -> tuple[Small, int]:
     """A number for each row, the same where its rank does the same at the same place of a unit.
 
@@ -374,6 +381,25 @@ def made_as_others(work: Floats, segments: Ints, starts: Ints, ranks: Bytes) -> 
     """Work in which chosen ranks get the others' median sorted values where they have more.
 
     Flattened; arguments as of `groups_of_like`.
+    """
+
+def low_values(
+    work: Floats, segments: Ints, starts: Ints, lower: float, upper: float
+) -> tuple[Ints, Floats]:
+    """How many values above 0 each group has, and what lies around two quantiles of these.
+
+    Of each rank, and behind them of all together, shapes (groups x (ranks + 1),) and that times 4:
+    the values between which the lower quantile lies as numpy interpolates it, then those of the
+    upper one; 1 where there are no values.
+    """
+
+def within_bounds(
+    work: Floats, segments: Ints, starts: Ints, ranks: Bytes, bounds: Floats
+) -> Floats:
+    """Work of chosen ranks beyond the bound of its rank as the median of what is within others'.
+
+    No more than it was, in the same segment; the least one where all are beyond. `bounds` has the
+    shape (groups, ranks).
     """
 
 def sums_by_unit(
@@ -893,6 +919,33 @@ class Replay:
         codes: Small,
     ) -> Floats:
         """The same where rows of a code have no transfer, code after code."""
+
+    def lengths_of_networks(
+        self,
+        row: Small,
+        ns: Floats,
+        fixed_row: Small,
+        fixed_ns: Floats,
+        transfer: Floats,
+        divisors: Floats,
+    ) -> Floats:
+        """The same where all transfers are divided by a number, one after the other of some."""
+
+    def joined_lengths(
+        self,
+        row: Small,
+        ns: Floats,
+        fixed_row: Small,
+        fixed_ns: Floats,
+        transfer: Floats,
+        is_kept: Bytes,
+    ) -> Floats | None:
+        """The same between some cuts alone: at the others nobody waits.
+
+        `is_kept` is of each cut, the starts and the ends included, which are kept. None where that
+        cannot be told from the order of the rows: none is known yet, or some rows need what lies in
+        front of a cut.
+        """
 
     def times(
         self, gap: npt.NDArray[np.float64], transfer: npt.NDArray[np.float64]

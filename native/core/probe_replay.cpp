@@ -106,6 +106,8 @@ public:
         expect(explained, cost.waiting, "delay costs do not add up to the waiting");
         usual_rows(program);
         without_transfer(program, costs);
+        on_networks(program, costs);
+        between_kept_cuts(program, costs);
         const Times times = replay_times(program, costs, THREADS);
         const std::vector<int32_t> one_unit(program.rows());
         const double last = last_arrivals(program, costs, one_unit.data(), 1, THREADS)[0];
@@ -140,6 +142,40 @@ private:
             if (!std::equal(own.begin(), own.end(), first))
                 throw ReplayError("without an operation's transfer segments have other lengths");
         }
+    }
+
+    void on_networks(const ReplayProgram &program, const Costs &costs) const
+    {
+        const std::vector<double> divisors{2.0, 1e9, 3.0, 1.0, 0.5};
+        const std::vector<double> found = lengths_of_networks(program, costs, divisors, THREADS);
+        for (size_t place = 0; place < divisors.size(); place++) {
+            std::vector<double> transfer = transfer_;
+            for (double &one : transfer)
+                one /= divisors[place];
+            const std::vector<double> own = segment_lengths(made(), {costs.gap, transfer.data()}, THREADS);
+            if (!std::equal(own.begin(), own.end(), found.begin() + static_cast<std::ptrdiff_t>(place * own.size())))
+                throw ReplayError("on several networks at once segments have other lengths");
+        }
+    }
+
+    // As a program without the other cuts tells.
+    void between_kept_cuts(const ReplayProgram &program, const Costs &costs) const
+    {
+        std::vector<uint8_t> is_kept(program.segments() + 1);
+        std::vector<int64_t> cuts;
+        for (size_t cut = 0; cut < is_kept.size(); cut++) {
+            is_kept[cut] = cut == 0 || cut + 1 == is_kept.size() || chance_() % 2;
+            for (size_t rank = 0; is_kept[cut] && rank < ranks_; rank++)
+                cuts.push_back(program.cut_row(cut, rank));
+        }
+        std::vector<int32_t> rows(gap_.size());
+        std::iota(rows.begin(), rows.end(), 0);
+        const PiecesOfWork work{rows.data(), gap_.data(), rows.size()}, none{nullptr, nullptr, 0};
+        const auto found = joined_lengths(program, work, none, costs.transfer, is_kept.data(), THREADS);
+        const ReplayProgram joined(ranks_, view(cuts), {view(hub_starts_), view(hub_rows_)}, view(parents_),
+                                   {view(need_starts_), view(needs_)});
+        if (found && *found != segment_lengths(joined, costs, THREADS))
+            throw ReplayError("between some cuts segments have other lengths");
     }
 
     void usual_rows(const ReplayProgram &program) const
@@ -241,6 +277,14 @@ void level_random_work(std::mt19937 &chance)
     }
     if (std::abs(after - before) > 1e-9 * before)
         throw ReplayError("leveling lost work");
+    std::vector<double> bounds;
+    for (const LowValues &one : low_values(table, groups, 0.05, 0.25))
+        bounds.push_back(one.around[3]);
+    bounds.resize((groups.starts.size() - 1) * ranks);
+    const std::vector<double> usual = within_bounds(table, groups, chosen.data(), bounds.data());
+    for (size_t place = 0; place < work.size(); place++)
+        if (usual[place] > work[place] || (!chosen[place % ranks] && usual[place] != work[place]))
+            throw ReplayError("work within bounds is longer than it was");
 }
 
 } // namespace

@@ -155,22 +155,15 @@ def dense(*columns: npt.NDArray[np.integer]) -> Ints:
 
 
 MOST_SPREAD = 4
-"""Values that spread over this many times their number are counted in a table, others sorted."""
+"""Values that spread over this many times their number are placed by a table, others sorted."""
 
 
 def _ranked(column: npt.NDArray[np.integer]) -> tuple[Ints, int]:
     """The place of each value among the distinct values, and the number of these."""
     if not len(column):
         return np.empty(0, np.int64), 0
-    low, high = int(column.min()), int(column.max())
-    if high - low > MOST_SPREAD * len(column) + 1000:
-        values, index = np.unique(column, return_inverse=True)
-        return index.reshape(-1).astype(np.int64), len(values)
-    is_there = np.zeros(high - low + 1, np.bool_)
-    for here in blocks(len(column)):
-        is_there[column[here].astype(np.int64) - low] = True
-    place = np.cumsum(is_there, dtype=np.int64) - 1
-    result = np.empty(len(column), np.int64)
-    for here in blocks(len(column)):
-        result[here] = place[column[here].astype(np.int64) - low]
-    return result, int(place[-1]) + 1
+    known = engine.ranked(np.ascontiguousarray(column, np.int64), MOST_SPREAD)
+    if known is not None:
+        return known
+    values, index = np.unique(column, return_inverse=True)
+    return index.reshape(-1).astype(np.int64), len(values)

@@ -41,13 +41,9 @@ class CallCosts:
         if program.pool_row is None:
             raise RefusedEditError("it is not known which calls the program is made of")
         pool, instances = results.waits.pool, results.waits.instances
-        members, carried = instances.members, np.empty(0, np.int64)
-        if len(instances):
-            moved = np.maximum(pool.sent[members], pool.received[members])
-            carried = np.maximum.reduceat(moved, instances.starts[:-1]).astype(np.int64, copy=False)
-            del moved
+        carried, _ = instances.carried(pool)
         size, ranks = engine.collectives_of_rows(
-            members, instances.starts, carried, program.pool_row, len(pool)
+            instances.members, instances.starts, carried, program.pool_row, len(pool)
         )
         return cls(program.row_op, size, ranks, _curves(results.collective_cost))
 

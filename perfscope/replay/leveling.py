@@ -6,8 +6,6 @@ more. Ranks are therefore compared over all segments of a kind, value by value i
 each rank keeps the order of its own long and short steps.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
 from perfscope.arrays import Bools, Floats, Ints, grouped
@@ -19,6 +17,7 @@ GROUP_LEAST_SHARE = 0.1  # of the segments of a kind, and at least this many:
 GROUP_LEAST = 8
 NOTHING = 1e-6  # of the most work: less counts as that much
 SPREAD_FROM_QUARTILE = 4.5  # standard deviations above the first quartile: beyond ordinary work
+QUANTILES = 0.05, 0.25
 NORMAL_QUARTILES = 0.970  # standard deviations from the 5 % to the 25 % quantile
 ROUNDING = 1e-9
 FEWEST_VALUES = 32  # below which the ordinary spread is not known
@@ -44,11 +43,9 @@ def leveled(work: Floats, *, level: Level, columns: Bools, kinds: Ints) -> Float
         walk = engine.evened if level is Level.EVEN else engine.made_as_others
         found = walk(work, segments, starts, columns.view(np.uint8))
         return np.asarray(found.reshape(work.shape))
-    result = work.copy()
-    for first, behind in pairwise(starts.tolist()):
-        alike = segments[first:behind]
-        result[alike] = _without_outliers(work.take(alike, axis=0), columns)
-    return result
+    bounds = ordinary_bounds(work, segments, starts)
+    found = engine.within_bounds(work, segments, starts, columns.view(np.uint8), bounds)
+    return np.asarray(found.reshape(work.shape))
 
 
 def _groups(work: Floats, level: Level, columns: Bools, kinds: Ints) -> tuple[Ints, Ints]:
@@ -82,38 +79,40 @@ def _lower_median(work: Floats) -> Floats:
     return usual
 
 
-def _without_outliers(work: Floats, columns: Bools) -> Floats:
-    """Work beyond the ordinary spread becomes that of the others in the same segment.
+def ordinary_bounds(work: Floats, segments: Ints, starts: Ints) -> Floats:
+    """Up to which work of each rank is ordinary in each group of segments, shape (groups, ranks).
 
     The spread is taken from the lower half: of two ranks that are late in turn, half of all work
     is late. What is beyond it must be beyond the rank's own spread, too: where always the same
     rank works, while the others wait for their turn, nobody is late. Where all work longer than
     usual in a segment, each is late by what it takes beyond the fastest: nobody waits for the rest.
     """
-    if np.count_nonzero(work > 0) < FEWEST_VALUES:
-        return work
-    beyond = work > np.maximum(ordinary_bounds(work), ordinary_bounds(work.reshape(-1, 1)))
-    late = beyond & columns
-    if not np.any(late):
-        return work
-    ordinary = np.where(beyond, np.nan, work)
-    usual = work.min(axis=1)
-    known = ~np.all(np.isnan(ordinary), axis=1)
-    usual[known] = np.nanmedian(ordinary[known], axis=1)
-    return np.where(late, np.minimum(work, usual[:, None]), work)
+    counts, around = engine.low_values(work, segments, starts, *QUANTILES)
+    counts = counts.reshape(-1, work.shape[1] + 1)
+    bounds = _bounds_by(counts, around.reshape(*counts.shape, 2, 2))
+    result = np.maximum(bounds[:, :-1], bounds[:, -1:])
+    result[counts[:, -1] < FEWEST_VALUES] = np.inf
+    return result
 
 
-def ordinary_bounds(work: Floats) -> Floats:
-    """Up to which work is ordinary, by column; what takes no time says nothing."""
-    some = work > 0
-    logs = np.log(work, out=np.full(work.shape, np.inf), where=some)
-    counts, bounds = np.count_nonzero(some, axis=0), np.zeros(work.shape[1])
-    if not some.all():
-        logs.sort(axis=0)  # what takes no time comes last
-    for count in np.unique(counts[counts > 0]).tolist():
-        alike = np.flatnonzero(counts == count)
-        low, quartile = np.quantile(logs[:count, alike], (0.05, 0.25), axis=0)
-        bounds[alike] = np.exp(
-            quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES
-        )
-    return bounds * (1.0 + ROUNDING)  # exp(log(x)) may be less than x
+def _bounds_by(counts: Ints, around: Floats) -> Floats:
+    """Up to which work is ordinary; what takes no time says nothing.
+
+    Args:
+        counts: how many values above 0 there are.
+        around: between which of them each of the quantiles lies, shape (*counts.shape, 2, 2).
+    """
+    logs, quantiles = np.log(around), []
+    for place, share in enumerate(QUANTILES):
+        at = (counts - 1) * share
+        quantiles.append(_between(logs[..., place, 0], logs[..., place, 1], at - np.floor(at)))
+    low, quartile = quantiles
+    bounds = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
+    # exp(log(x)) may be less than x
+    return np.where(counts > 0, bounds * (1.0 + ROUNDING), 0.0)
+
+
+def _between(first: Floats, second: Floats, part: Floats) -> Floats:
+    """So far on the way from one to the other, to the last bit as numpy's quantiles."""
+    way = second - first
+    return np.where(part >= 0.5, second - way * (1.0 - part), first + way * part)

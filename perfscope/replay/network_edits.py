@@ -1,5 +1,6 @@
 """Edits of communication: fewer bytes, fused allreduces, transfer behind the backward pass."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,10 +15,13 @@ from perfscope.metrics.results import Results
 from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.left_out import without_left_out
 from perfscope.replay.model import Edit, RefusedEditError
-from perfscope.replay.program import Program, Work
+from perfscope.replay.program import Joined, Program, Work
 from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import ALLREDUCES
 from perfscope.trace.operations import code_of, name_of
+
+NETWORKS = (math.inf, 2.0, 1e9)
+"""So many times as fast: what most runs are asked about, without anything else."""
 
 BACKWARD = "backward"
 SHORT_NS = 1e6
@@ -33,6 +37,7 @@ class Fused:
 
     program: Program
     removed: Bools
+    unfused: Program
 
     def joined(self) -> tuple[Program, Ints]:
         """The program without these cuts, and the segment with which each of its own begins."""
@@ -46,6 +51,7 @@ class Fused:
             row_segment=taken(segment_of, program.row_segment),
             segment_kind=kind,
             is_asked_once=True,
+            joined_of=Joined(self.unfused, ~self.removed),
         )
         return joined, first
 
@@ -163,7 +169,7 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     transfer = _fused_transfer(program, costs, together)
     removed = np.zeros(len(program.cut_rows), np.bool_)
     removed[np.searchsorted(program.cut_rows[:, 0], together.rows[~together.is_last, 0])] = True
-    return Fused(replace(program, work=work, transfer_ns=transfer), removed)
+    return Fused(replace(program, work=work, transfer_ns=transfer), removed, program)
 
 
 def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> Floats:

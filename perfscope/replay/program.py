@@ -6,7 +6,7 @@ order; the first is its start and the last its end, so the predecessor of row r 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property
 
@@ -105,6 +105,14 @@ class Needs:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """A program of the same rows with more cuts, and which of these are left."""
+
+    program: Program
+    is_kept: Bools  # shape (segments + 1,)
+
+
+@dataclass(frozen=True)
 class Program:
     """The run between two instants as a (max,+) system.
 
@@ -144,6 +152,8 @@ class Program:
     """Tells when ranks waited for CPUs; nothing where that is not known of all."""
     is_asked_once: bool = False
     """Whether it is replayed a single time: the order of its rows is not kept for another."""
+    joined_of: Joined | None = None
+    """What it was before cuts were left out, whose order of the rows is mostly its own, too."""
 
     @property
     def segment_count(self) -> int:
@@ -212,8 +222,25 @@ class Program:
 
 def segment_lengths(program: Program, work: Work, transfer_ns: Floats) -> Floats:
     """Length of each segment in nanoseconds, shape (segments,), for given work and transfer."""
-    fixed = program.fixed
-    return program.engine.lengths_of_work(work.row, work.ns, fixed.row, fixed.ns, transfer_ns)
+    columns = (*_columns(program, work), transfer_ns)
+    if (joined := program.joined_of) is not None:
+        is_kept = joined.is_kept.view(np.uint8)
+        found = joined.program.engine.joined_lengths(*columns, is_kept)
+        if found is not None:
+            return found
+    return program.engine.lengths_of_work(*columns)
+
+
+def lengths_of_networks(program: Program, divisors: Sequence[float]) -> Floats:
+    """The same of the unedited work where all transfer is divided, shape (divisors, segments)."""
+    columns = (*_columns(program, program.work), program.transfer_ns)
+    found = program.engine.lengths_of_networks(*columns, np.array(divisors, np.float64))
+    return found.reshape(len(divisors), program.segment_count)
+
+
+def _columns(program: Program, work: Work) -> tuple[Int32s, Floats, Int32s, Floats]:
+    """What stands before rows, as the engine takes it."""
+    return work.row, work.ns, program.fixed.row, program.fixed.ns
 
 
 def busiest_ns(program: Program, work: Work) -> float:

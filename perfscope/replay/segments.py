@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats
 from perfscope.metrics.results import Results
 from perfscope.replay.assumptions import (
     ALWAYS,
@@ -32,6 +33,7 @@ from perfscope.replay.causes import explained
 from perfscope.replay.charges import Charges, Kinds
 from perfscope.replay.coupled import EditedQueue, coupled_lengths, is_small_enough
 from perfscope.replay.early import early
+from perfscope.replay.edited import Done, Edited, shared_by
 from perfscope.replay.edits import (
     Levelable,
     apply_edits,
@@ -43,13 +45,18 @@ from perfscope.replay.edits import (
 from perfscope.replay.extract import NotReplayableError, extract
 from perfscope.replay.measured import measured_waits
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
-from perfscope.replay.network_edits import fused, network_after
+from perfscope.replay.network_edits import NETWORKS, fused, network_after
 from perfscope.replay.persistence import persistence
 from perfscope.replay.prefetch_queues import prefetch_queues
 from perfscope.replay.producers import PrefetchQueue
-from perfscope.replay.program import Program, Work, busiest_ns, segment_lengths
+from perfscope.replay.program import (
+    Program,
+    Work,
+    busiest_ns,
+    lengths_of_networks,
+    segment_lengths,
+)
 from perfscope.schema.enums import Account
-from perfscope.structures import dataclass
 from perfscope.trace.operations import OperationClass
 from perfscope.units import NS
 
@@ -78,7 +85,7 @@ class SegmentReplay:
         self._focus_ns = results.focus.length_ns
         self._program: Program | None = None
         self._answers: dict[_Question, Prediction | RefusedEditError] = {}
-        self._done: _Done | None = None
+        self._done: Done | None = None
         self.reason = ""
         self.deviation: float | None = None
         self._input_share = results.ledger.share(Account.INPUT_WAIT)
@@ -117,8 +124,7 @@ class SegmentReplay:
         """T_id: the run on a network without transfer time, in seconds; None when not available."""
         if self._program is None:
             return None
-        program = self._program
-        return NS * float(segment_lengths(program, program.work, program.transfer_ns * 0.0).sum())
+        return NS * self._networks[0]
 
     @property
     def causes(self) -> Causes | None:
@@ -174,7 +180,7 @@ class SegmentReplay:
         if done.run is None:
             done.run = self._edited(after, done.work)
         before, edited = done.run, self._edited(everything, done.work, edits, done.levelable)
-        shared = _shared(before.first, edited.first)
+        shared = shared_by(before.first, edited.first)
         lengths, lasted = edited.by(shared), before.by(shared)
         gains = lasted - lengths
         gain_s = NS * float(gains.sum())
@@ -243,13 +249,13 @@ class SegmentReplay:
         error = abs(float(again.sum()) - self._focus_ns) / self._focus_ns
         return found if error <= MOST_RELATIVE_ERROR else ()
 
-    def _after(self, edits: tuple[Edit, ...]) -> _Done:
+    def _after(self, edits: tuple[Edit, ...]) -> Done:
         """What the work becomes by edits beyond which others are asked about, often several."""
         assert self._program is not None
         if self._done is None or self._done.edits != edits:
             self._done = None  # before there is another one: it may be large
             work = apply_edits(self._program, edits)
-            self._done = _Done(edits, work, Levelable(work))
+            self._done = Done(edits, work, Levelable(work))
         return self._done
 
     def _edited(
@@ -258,7 +264,7 @@ class SegmentReplay:
         done: Work,
         left: tuple[Edit, ...] = (),
         levelable: Levelable | None = None,
-    ) -> _Edited:
+    ) -> Edited:
         """The run after the edits; fused calls come first, whatever the order.
 
         `done` is the unfused work after all edits but those that are `left`, the last ones, and
@@ -267,7 +273,9 @@ class SegmentReplay:
         assert self._program is not None
         program, first = self._program, np.arange(self._program.segment_count)
         if not edits:
-            return _Edited(self._base, first)
+            return Edited(self._base, first)
+        if (known := self._on_network(edits)) is not None:
+            return Edited(known, first, busiest_ns=program.measured_busiest_ns)
         limits = [edit.fuse_bytes for edit in edits if edit.fuse_bytes is not None]
         is_scaled = any(edit.bytes != 1.0 for edit in edits)
         costs = CallCosts.of(self._results, program) if limits or is_scaled else None  # not kept
@@ -295,7 +303,23 @@ class SegmentReplay:
         if any(edit.background for edit in edits):
             beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
             lengths[-1] += max(0.0, beyond)
-        return _Edited(lengths, first, drops_queues, busiest_ns(program, work))
+        return Edited(lengths, first, drops_queues, busiest_ns(program, work))
+
+    def _on_network(self, edits: tuple[Edit, ...]) -> Floats | None:
+        """Lengths of segments on a network of `NETWORKS`, once; None for all else."""
+        network = edits[0].network
+        is_alone = edits == (Edit(factor=1.0, network=network),)
+        if not is_alone or network not in NETWORKS or self._queues:
+            return None
+        return self._networks[1].pop(network, None)
+
+    @cached_property
+    def _networks(self) -> tuple[float, dict[float, Floats]]:
+        """The run without transfer in nanoseconds, and the segments on such networks, together."""
+        assert self._program is not None
+        lengths = lengths_of_networks(self._program, NETWORKS)
+        found = {network: own.copy() for network, own in zip(NETWORKS, lengths, strict=True)}
+        return float(found[inf].sum()), found
 
     def _edited_queues(
         self, program: Program, edits: Sequence[Edit], work: Work
@@ -319,7 +343,7 @@ class SegmentReplay:
                 )
         return [EditedQueue(queue, producers.get(program.ranks[queue.position])) for queue in known]
 
-    def _about_queues(self, edits: Sequence[Edit], edited: _Edited) -> tuple[str, ...]:
+    def _about_queues(self, edits: Sequence[Edit], edited: Edited) -> tuple[str, ...]:
         """What is assumed about input queues."""
         if edited.drops_queues:
             return (QUEUES,)
@@ -327,45 +351,6 @@ class SegmentReplay:
             least = 0.0 if edits else INPUT_WAIT_SHARE
             return (QUEUES,) if self._input_share > least else ()
         return about_queues(self._queues, len(self._results.trace.ranks))
-
-
-@dataclass
-class _Done:
-    """Edits that others are asked about beyond, and what the run becomes by them."""
-
-    edits: tuple[Edit, ...]
-    work: Work
-    levelable: Levelable
-    run: _Edited | None = None  # once somebody asked for it
-
-
-@dataclass(frozen=True)
-class _Edited:
-    """Lengths of the segments of an edited run, which begin with these of the unedited one.
-
-    `busiest_ns` is what its busiest rank works: no run of these ranks is shorter.
-    """
-
-    lengths: Floats
-    first: Ints
-    drops_queues: bool = False
-    busiest_ns: float = 0.0
-
-    def by(self, shared: Ints) -> Floats:
-        """Lengths between the beginnings of segments that two runs share."""
-        if len(shared) == len(self.first):
-            return self.lengths
-        places = np.searchsorted(self.first, shared)
-        return np.asarray(np.add.reduceat(self.lengths, places))
-
-
-def _shared(one: Ints, other: Ints) -> Ints:
-    """The numbers that are in both, in order; both are in order, and mostly the same."""
-    if np.array_equal(one, other):
-        return one
-    is_of_one = np.zeros(max(one.max(initial=-1), other.max(initial=-1)) + 1, np.bool_)
-    is_of_one[one] = True
-    return other[is_of_one[other]]
 
 
 def _producers(edits: Sequence[Edit]) -> dict[int, int]:

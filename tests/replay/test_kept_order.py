@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from perfscope.arrays import Floats
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.replay.program import Program, segment_lengths
+from perfscope.replay.program import Needs, Program, segment_lengths
 from perfscope.replay.segments import SegmentReplay
 from tests.replay.message_programs import Spec, programs, to_trace
 
@@ -74,4 +74,67 @@ def test_lengths_without_the_transfer_of_an_operation(spec: Spec, seed: int, kno
     for code, found in zip(codes.tolist(), lengths, strict=True):
         plain = program.needs.engine(program.cut_rows, is_checked=False)
         expected = plain.lengths(gap, np.where(program.row_op == code, 0.0, transfer))
+        assert found.tolist() == expected.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    programs(), seeds, st.booleans(), st.lists(st.sampled_from([np.inf, 1e9, 3.0, 0.5]), min_size=1)
+)
+def test_lengths_on_several_networks_at_once(
+    spec: Spec, seed: int, known: bool, divisors: list[float]
+) -> None:
+    program = program_of(spec)
+    gap, transfer = costs_of(program, seed)
+    row, none = np.arange(program.row_count, dtype=np.int32), program.fixed
+    asked = program.needs.engine(program.cut_rows, is_checked=known)
+    lengths = asked.lengths_of_networks(
+        row, gap, none.row[:0], none.ns[:0], transfer, np.array(divisors)
+    ).reshape(len(divisors), -1)
+    for divisor, found in zip(divisors, lengths, strict=True):
+        plain = program.needs.engine(program.cut_rows, is_checked=False)
+        assert found.tolist() == plain.lengths(gap, transfer / divisor).tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs(), seeds, st.booleans())
+def test_lengths_between_some_cuts_alone(spec: Spec, seed: int, known: bool) -> None:
+    program = program_of(spec)
+    gap, transfer = costs_of(program, seed)
+    is_kept = np.random.default_rng(seed).random(len(program.cut_rows)) < 0.5
+    is_kept[[0, -1]] = True
+    row, none = np.arange(program.row_count, dtype=np.int32), program.fixed
+    asked = program.needs.engine(program.cut_rows, is_checked=known)
+    found = asked.joined_lengths(
+        *(row, gap, none.row[:0], none.ns[:0], transfer), is_kept.view(np.uint8)
+    )
+    event(f"told: {found is not None}")
+    if found is not None:
+        plain = program.needs.engine(program.cut_rows[is_kept], is_checked=False)
+        assert found.tolist() == plain.lengths(gap, transfer).tolist()
+
+
+def test_windows_that_begin_between_kept_cuts_go_on_where_others_ended() -> None:
+    """A run of several windows: a window holds some 16,384 rows."""
+    random = np.random.default_rng(3)
+    segments, ranks, between = 6000, 2, 3  # a message from the first to the second rank in each
+    per_rank = segments * between + 1
+    cut_rows = np.arange(segments + 1)[:, None] * between + np.arange(ranks) * per_rank
+    needs = np.full(ranks * per_rank, -1, np.int32)
+    here = per_rank + between * np.arange(segments) + 2
+    needs[here] = here - per_rank - 1
+    has = needs >= 0
+    starts = np.concatenate([[0], np.cumsum(has)]).astype(np.int32)
+    none = np.empty(0, np.int64)
+    program = Needs(np.zeros(1, np.int64), none, none, starts, needs[has])
+    gap, transfer = random.random((2, ranks * per_rank))
+    for share in (0.0, 0.001, 0.5):
+        is_kept = random.random(segments + 1) < share
+        is_kept[[0, -1]] = True
+        row = np.arange(len(gap), dtype=np.int32)
+        found = program.engine(cut_rows).joined_lengths(
+            row, gap, row[:0], gap[:0], transfer, is_kept.view(np.uint8)
+        )
+        assert found is not None
+        expected = program.engine(cut_rows[is_kept], is_checked=False).lengths(gap, transfer)
         assert found.tolist() == expected.tolist()

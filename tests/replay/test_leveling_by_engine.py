@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 
 from perfscope.arrays import Bools, Floats, Ints, rows_by
-from perfscope.replay.leveling import GROUP_GAP, GROUP_LEAST, GROUP_LEAST_SHARE, NOTHING, leveled
-from perfscope.replay.leveling import _without_outliers as without_outliers
+from perfscope.replay.leveling import (
+    FEWEST_VALUES,
+    GROUP_GAP,
+    GROUP_LEAST,
+    GROUP_LEAST_SHARE,
+    NORMAL_QUARTILES,
+    NOTHING,
+    ROUNDING,
+    SPREAD_FROM_QUARTILE,
+    leveled,
+)
 from perfscope.replay.model import Level
 
 
@@ -41,6 +50,26 @@ def in_order(work: Floats, ranks: Ints, values: Floats) -> Floats:
     return result
 
 
+def without_outliers(work: Floats, columns: Bools) -> Floats:
+    if np.count_nonzero(work > 0) < FEWEST_VALUES:
+        return work
+    beyond = work > np.maximum([bound(one) for one in work.T], bound(work.ravel()))
+    ordinary = np.where(beyond, np.nan, work)
+    usual = work.min(axis=1)
+    known = ~np.all(np.isnan(ordinary), axis=1)
+    usual[known] = np.nanmedian(ordinary[known], axis=1)
+    return np.where(beyond & columns, np.minimum(work, usual[:, None]), work)
+
+
+def bound(work: Floats) -> float:
+    """Up to which work of a rank is ordinary; what takes no time says nothing."""
+    if not np.any(work > 0):
+        return 0.0
+    low, quartile = np.quantile(np.log(work[work > 0]), (0.05, 0.25))
+    most = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
+    return float(most * (1.0 + ROUNDING))
+
+
 RULES = {
     Level.EVEN: evened,
     Level.AS_OTHERS: made_as_others,
@@ -71,13 +100,15 @@ def some_work(random: np.random.Generator, segments: int, ranks: int, what: str)
     work: Floats = random.lognormal(0.0, 1.0, shape)
     if what == "two sizes":
         return np.asarray(work * np.where(random.random((segments, 1)) < 0.3, 40.0, 1.0))
+    if what == "late ones":
+        return np.asarray(np.where(random.random(shape) < 0.1, work * 1e4, work))
     if what == "mostly none":
         return np.asarray(np.where(random.random(shape) < 0.8, 0.0, work))
     return work
 
 
 @pytest.mark.parametrize("level", [Level.EVEN, Level.AS_OTHERS, Level.USUAL])
-@pytest.mark.parametrize("what", ["whole", "two sizes", "mostly none", "varying"])
+@pytest.mark.parametrize("what", ["whole", "two sizes", "late ones", "mostly none", "varying"])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 17, 150])
 @pytest.mark.parametrize("segments", [1, 40, 700])
 def test_the_engine_levels_as_numpy_does(

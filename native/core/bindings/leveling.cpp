@@ -65,6 +65,36 @@ auto by_rule(const Table &work, const Ints &segments, const Ints &starts, const 
     return to_numpy(std::move(found));
 }
 
+auto low(const Table &work, const Ints &segments, const Ints &starts, double lower, double upper)
+{
+    const WorkTable table{work.data(), work.shape(0), work.shape(1)};
+    const SegmentGroups groups = groups_of(segments, starts, table);
+    check(0.0 <= lower && lower <= upper && upper <= 1.0);
+    std::vector<int64_t> counts;
+    std::vector<double> around;
+    {
+        const nb::gil_scoped_release unlocked;
+        for (const LowValues &one : low_values(table, groups, lower, upper)) {
+            counts.push_back(one.count);
+            around.insert(around.end(), one.around, one.around + 4);
+        }
+    }
+    return std::pair(to_numpy(std::move(counts)), to_numpy(std::move(around)));
+}
+
+auto within(const Table &work, const Ints &segments, const Ints &starts, const Bytes &ranks, const Table &bounds)
+{
+    const WorkTable table = table_of(work, ranks);
+    const SegmentGroups groups = groups_of(segments, starts, table);
+    check(bounds.shape(0) + 1 == groups.starts.size() && bounds.shape(1) == table.ranks);
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = within_bounds(table, groups, ranks.data(), bounds.data());
+    }
+    return to_numpy(std::move(found));
+}
+
 } // namespace
 
 void bind_leveling(nb::module_ &module)
@@ -75,6 +105,10 @@ void bind_leveling(nb::module_ &module)
     module.def("evened", &by_rule<evened>, nb::arg("work"), nb::arg("segments"), nb::arg("starts"), nb::arg("ranks"));
     module.def("made_as_others", &by_rule<made_as_others>, nb::arg("work"), nb::arg("segments"), nb::arg("starts"),
                nb::arg("ranks"));
+    module.def("low_values", &low, nb::arg("work"), nb::arg("segments"), nb::arg("starts"), nb::arg("lower"),
+               nb::arg("upper"));
+    module.def("within_bounds", &within, nb::arg("work"), nb::arg("segments"), nb::arg("starts"), nb::arg("ranks"),
+               nb::arg("bounds"));
 }
 
 } // namespace perfscope

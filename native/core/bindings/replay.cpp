@@ -66,6 +66,38 @@ public:
         return to_numpy(std::move(found));
     }
 
+    Numpy<double> networks(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns,
+                           const Floats &transfer, const Floats &divisors) const
+    {
+        const PiecesOfWork work = pieces_before(row, ns), fixed = pieces_before(fixed_row, fixed_ns);
+        if (transfer.size() != program_.rows())
+            throw ReplayError("the transfer does not fit the rows");
+        const std::vector<double> asked(divisors.data(), divisors.data() + divisors.size());
+        std::vector<double> found;
+        {
+            const nb::gil_scoped_release released;
+            const std::vector<double> gaps = gaps_of(work, fixed, program_.rows());
+            found = lengths_of_networks(program_, {gaps.data(), transfer.data()}, asked, threads_);
+        }
+        return to_numpy(std::move(found));
+    }
+
+    std::optional<Numpy<double>> joined(const Small &row, const Floats &ns, const Small &fixed_row,
+                                        const Floats &fixed_ns, const Floats &transfer,
+                                        const Column<uint8_t> &is_kept) const
+    {
+        const PiecesOfWork work = pieces_before(row, ns), fixed = pieces_before(fixed_row, fixed_ns);
+        if (transfer.size() != program_.rows() || is_kept.size() != program_.segments() + 1 || !is_kept.data()[0] ||
+            !is_kept.data()[program_.segments()])
+            throw ReplayError("transfer and cuts do not fit the rows");
+        std::optional<std::vector<double>> found;
+        {
+            const nb::gil_scoped_release released;
+            found = joined_lengths(program_, work, fixed, transfer.data(), is_kept.data(), threads_);
+        }
+        return found ? std::optional(to_numpy(std::move(*found))) : std::nullopt;
+    }
+
     Numpy<double> without(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns,
                           const Floats &transfer, const Small &codes_of_rows, const Small &codes) const
     {
@@ -235,6 +267,10 @@ void bind_replay(nb::module_ &module)
              nb::arg("fixed_ns"), nb::arg("transfer"))
         .def("lengths_without", &Replay::without, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"),
              nb::arg("fixed_ns"), nb::arg("transfer"), nb::arg("codes_of_rows"), nb::arg("codes"))
+        .def("lengths_of_networks", &Replay::networks, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"),
+             nb::arg("fixed_ns"), nb::arg("transfer"), nb::arg("divisors"))
+        .def("joined_lengths", &Replay::joined, nb::arg("row"), nb::arg("ns"), nb::arg("fixed_row"),
+             nb::arg("fixed_ns"), nb::arg("transfer"), nb::arg("is_kept"))
         .def("times", &Replay::times, nb::arg("gap"), nb::arg("transfer"))
         .def("last_arrivals", &Replay::last, nb::arg("gap"), nb::arg("transfer"), nb::arg("units"), nb::arg("count"))
         .def("critical_path", &Replay::path, nb::arg("gap"), nb::arg("transfer"))

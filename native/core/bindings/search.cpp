@@ -6,6 +6,11 @@
 #include "grouping.h"
 #include "reducers/like_rows.h"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <optional>
+#include <tuple>
+
 namespace nb = nanobind;
 
 namespace perfscope {
@@ -32,6 +37,29 @@ static nb::tuple grouped_places(const Moments &numbers, size_t count)
         found = grouped(numbers.data(), numbers.size(), count);
     }
     return nb::make_tuple(to_numpy(std::move(found.places)), to_numpy(std::move(found.starts)));
+}
+
+// None where the numbers lie in more than `most_spread` places for each of them, and some more.
+static std::optional<std::tuple<nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>, size_t>> ranked_numbers(const Moments &numbers,
+                                                                                                     size_t most_spread)
+{
+    constexpr size_t SOME = 1000;
+    const int64_t *const first = numbers.data(), *const behind = first + numbers.size();
+    std::optional<Ranked> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        int64_t least = first == behind ? 0 : *first, most = least;
+        for (const int64_t *one = first; one != behind; ++one) {
+            least = std::min(least, *one);
+            most = std::max(most, *one);
+        }
+        if (static_cast<uint64_t>(most) - static_cast<uint64_t>(least) <= most_spread * numbers.size() + SOME)
+            found = ranked(first, numbers.size(), least, most);
+    }
+    if (!found)
+        return std::nullopt;
+    const size_t different = found->different;
+    return std::tuple(to_numpy(std::move(found->places)), different);
 }
 
 using Marks = Column<uint8_t>;
@@ -124,6 +152,7 @@ void bind_search(nb::module_ &module)
 {
     module.def("of_codes", &of_codes, nb::arg("wanted"), nb::arg("codes"));
     module.def("grouped", &grouped_places, nb::arg("numbers"), nb::arg("count"));
+    module.def("ranked", &ranked_numbers, nb::arg("numbers"), nb::arg("most_spread"));
     module.def("like_rows", &rows_alike, nb::arg("ranks"), nb::arg("units"), nb::arg("ops"), nb::arg("unit_count"));
     module.def("medians", &medians_by, nb::arg("values"), nb::arg("numbers"), nb::arg("count"));
     module.def("time_before", &before_boundaries, nb::arg("boundaries"), nb::arg("chosen"));

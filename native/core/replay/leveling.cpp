@@ -293,4 +293,78 @@ std::vector<double> made_as_others(const WorkTable &work, const SegmentGroups &g
     return result;
 }
 
+// numpy's linear quantile lies between the value at this place and the next one.
+static size_t place_of(double quantile, size_t count)
+{
+    return static_cast<size_t>(static_cast<double>(count - 1) * quantile);
+}
+
+static LowValues low_of(std::vector<double> &values, double lower, double upper)
+{
+    LowValues found;
+    found.count = static_cast<int64_t>(values.size());
+    if (values.empty())
+        return found;
+    const auto at = [&](size_t place) { return values.begin() + static_cast<std::ptrdiff_t>(place); };
+    const auto high = at(place_of(upper, values.size())), low = at(place_of(lower, values.size()));
+    std::nth_element(values.begin(), high, values.end());
+    found.around[2] = *high;
+    found.around[3] = high + 1 == values.end() ? *high : *std::min_element(high + 1, values.end());
+    if (low == high) {
+        std::copy_n(found.around + 2, 2, found.around);
+        return found;
+    }
+    std::nth_element(values.begin(), low, high);
+    found.around[0] = *low;
+    found.around[1] = *std::min_element(low + 1, high + 1);
+    return found;
+}
+
+std::vector<LowValues> low_values(const WorkTable &work, const SegmentGroups &groups, double lower, double upper)
+{
+    std::vector<LowValues> found;
+    std::vector<double> own, all;
+    Group group(work, groups);
+    for (size_t number = 0; number + 1 < groups.starts.size(); number++) {
+        group.begin(number);
+        all.clear();
+        for (size_t rank = 0; rank < work.ranks; rank++) {
+            own.clear();
+            for (size_t place = 0; place < group.size(); place++)
+                if (const double ns = group.ns(place, rank); ns > 0.0)
+                    own.push_back(ns);
+            all.insert(all.end(), own.begin(), own.end());
+            found.push_back(low_of(own, lower, upper));
+        }
+        found.push_back(low_of(all, lower, upper));
+    }
+    return found;
+}
+
+std::vector<double> within_bounds(const WorkTable &work, const SegmentGroups &groups, const uint8_t *chosen,
+                                  const double *bounds)
+{
+    std::vector<double> result(work.ns, work.ns + work.segments * work.ranks), ordinary;
+    for (size_t number = 0; number + 1 < groups.starts.size(); number++, bounds += work.ranks)
+        for (int64_t place = groups.starts[number]; place < groups.starts[number + 1]; place++) {
+            const auto segment = static_cast<size_t>(groups.segments[static_cast<size_t>(place)]);
+            const double *const ns = work.of(segment);
+            const auto is_late = [&](size_t rank) { return ns[rank] > bounds[rank]; };
+            ordinary.clear();
+            bool is_any = false;
+            for (size_t rank = 0; rank < work.ranks; rank++)
+                if (!is_late(rank))
+                    ordinary.push_back(ns[rank]);
+                else
+                    is_any = is_any || chosen[rank];
+            if (!is_any)
+                continue;
+            const double usual = ordinary.empty() ? *std::min_element(ns, ns + work.ranks) : middle(ordinary, false);
+            for (size_t rank = 0; rank < work.ranks; rank++)
+                if (chosen[rank] && is_late(rank))
+                    result[segment * work.ranks + rank] = std::min(ns[rank], usual);
+        }
+    return result;
+}
+
 } // namespace perfscope

@@ -40,4 +40,18 @@ std::vector<double> evened(const WorkTable &work, const SegmentGroups &groups, c
 // In each group the chosen ranks that work longer than the others get the median of the others' sorted values.
 std::vector<double> made_as_others(const WorkTable &work, const SegmentGroups &groups, const uint8_t *chosen);
 
+// Of some values above 0: how many there are, and around two quantiles of them the value below and that above.
+struct LowValues {
+    int64_t count = 0;
+    double around[4] = {1.0, 1.0, 1.0, 1.0}; // of the lower quantile first
+};
+
+// Of each group those of each rank, and behind them those of all ranks together.
+std::vector<LowValues> low_values(const WorkTable &work, const SegmentGroups &groups, double lower, double upper);
+
+// Work of the chosen ranks beyond the bound of its rank (`bounds` has a line of ranks for each group) becomes no more
+// than the median of the others' in its segment that is within theirs, the least one where none is.
+std::vector<double> within_bounds(const WorkTable &work, const SegmentGroups &groups, const uint8_t *chosen,
+                                  const double *bounds);
+
 } // namespace perfscope

@@ -34,6 +34,8 @@ void TapeWriter::write(const Window &window, size_t segment, const std::vector<i
     for (const int64_t row : order) {
         if (program_.segment_of(row - 1) != static_cast<int64_t>(segment)) {
             words.push_back(row_place(window, row) | Tape::IS_FIRST);
+            if (needs.begin_of(row - 1) != needs.end_of(row - 1))
+                reaches_over_cuts_[tape_.window_of(segment)] = true;
             continue;
         }
         const auto first = needs.begin_of(row - 1), behind = needs.end_of(row - 1);
@@ -44,6 +46,8 @@ void TapeWriter::write(const Window &window, size_t segment, const std::vector<i
                 if (*need < 0)
                     hub_place(window, segment, ~*need); // stands in front
             }
+        if (count != behind - first)
+            reaches_over_cuts_[tape_.window_of(segment)] = true;
         words.push_back(row_place(window, row) | (count ? Tape::HAS_NEEDS : 0));
         if (!count)
             continue;
@@ -80,9 +84,13 @@ void TapeWriter::write_hub(const Window &window, size_t segment, int64_t hub)
     for (auto row = members.begin_of(hub); row != members.end_of(hub); ++row)
         if (is_here(*row, segment))
             words.push_back(row_place(window, *row));
+        else
+            reaches_over_cuts_[number] = true;
     const int64_t parent = program_.hub_parent(static_cast<size_t>(hub));
     if (parent >= 0 && is_here(~parent, segment))
         words.push_back(hubs_[static_cast<size_t>(parent)]);
+    else if (parent >= 0)
+        reaches_over_cuts_[number] = true;
     words[count] = static_cast<uint32_t>(words.size() - count - 1);
     hubs_[static_cast<size_t>(hub)] = place;
 }
@@ -95,6 +103,8 @@ std::shared_ptr<const Tape> TapeWriter::done()
         tape_.window_places_[number] = window.rows() + places_[number];
         tape_.window_starts_[number + 1] = tape_.window_starts_[number] + words_[number].size();
     }
+    tape_.reaches_over_cuts_ =
+        std::any_of(reaches_over_cuts_.begin(), reaches_over_cuts_.end(), [](uint8_t one) { return one; });
     tape_.words_.reserve(tape_.window_starts_.back());
     for (std::vector<uint32_t> &words : words_) {
         tape_.words_.insert(tape_.words_.end(), words.begin(), words.end());

@@ -68,6 +68,8 @@ public:
     }
     // Of the rows and hubs of a window.
     size_t places(size_t number) const { return window_places_[number]; }
+    // Whether a row needs something that lies in front of the cut before it, which counts for nothing here.
+    bool reaches_over_cuts() const { return reaches_over_cuts_; }
 
 private:
     friend class TapeWriter;
@@ -77,13 +79,15 @@ private:
     std::vector<size_t> window_starts_;
     std::vector<uint32_t> segment_starts_; // of each segment in the words of its window
     std::vector<size_t> window_places_;
+    bool reaches_over_cuts_ = false;
 };
 
 // Makes a tape, window by window; several threads may write windows of their own.
 class TapeWriter {
 public:
     explicit TapeWriter(const ReplayProgram &program)
-        : program_(program), tape_(program), words_(tape_.windows()), places_(tape_.windows()), hubs_(program.hub_count())
+        : program_(program), tape_(program), words_(tape_.windows()), places_(tape_.windows()), reaches_over_cuts_(tape_.windows()),
+          hubs_(program.hub_count())
     {
     }
 
@@ -106,6 +110,7 @@ private:
     Tape tape_;
     std::vector<std::vector<uint32_t>> words_; // of each window
     std::vector<uint32_t> places_;             // of each window: hubs that have one
+    std::vector<uint8_t> reaches_over_cuts_;   // of each window: whether a row of it does
     std::vector<uint32_t> hubs_;               // place of each hub, 0 none yet: it belongs to one window alone
 };
 
@@ -136,11 +141,8 @@ public:
     template <class Transfer> void play(double *lengths, const Transfer &transfer)
     {
         tape_.for_segments(number_, [&](size_t segment, const Tape::Words &words) {
-            run(words, transfer);
-            double last = -std::numeric_limits<double>::infinity();
-            for (size_t rank = 0; rank < program_.ranks(); rank++)
-                last = std::max(last, time_[window_.place(rank, program_.cut_row(segment + 1, rank))]);
-            *lengths++ = last;
+            run<false>(words, transfer);
+            *lengths++ = last_at(segment + 1, [&](size_t place) { return time_[place]; });
         });
     }
     void play(double *lengths)
@@ -148,8 +150,77 @@ public:
         play(lengths, [](size_t, double ns) { return ns; });
     }
 
+    // Answers some questions beside each other, which share the rows and whom they wait for: writes the lengths for the
+    // first, those for the next one `apart` behind them, and so on, `asked` in all. `transfers(place, as it is, to)`
+    // tells the transfer of each.
+    template <size_t LANES, class Transfers>
+    void play_beside(double *lengths, size_t apart, size_t asked, const Transfers &transfers)
+    {
+        if (const size_t room = LANES * tape_.places(number_); room > beside_.size())
+            beside_ = std::vector<double>(room);
+        tape_.for_segments(number_, [&](size_t segment, const Tape::Words &words) {
+            run_beside<LANES>(words, transfers);
+            for (size_t lane = 0; lane < asked; lane++)
+                lengths[lane * apart] = last_at(segment + 1, [&](size_t place) { return beside_[place * LANES + lane]; });
+            lengths++;
+        });
+    }
+
+    // Goes on with what ranks had come to at the end of the window before, and calls each(cut, when the last rank comes
+    // to it) for those that are kept: at the others nobody waits.
+    template <class Each> void play_joined(const uint8_t *is_kept, const Each &each)
+    {
+        for (size_t rank = 0; rank < carried_.size(); rank++)
+            time_[window_.place(rank, program_.cut_row(window_.first(), rank))] = carried_[rank];
+        tape_.for_segments(number_, [&](size_t segment, const Tape::Words &words) {
+            const auto as_it_is = [](size_t, double ns) { return ns; };
+            if (is_kept[segment])
+                run<false>(words, as_it_is);
+            else
+                run<true>(words, as_it_is);
+            if (is_kept[segment + 1])
+                each(segment + 1, last_at(segment + 1, [&](size_t place) { return time_[place]; }));
+        });
+        carried_.resize(program_.ranks());
+        for (size_t rank = 0; rank < carried_.size(); rank++)
+            carried_[rank] = time_[window_.place(rank, program_.cut_row(window_.behind(), rank))];
+    }
+
 private:
-    template <class Transfer> void run(const Tape::Words &words, const Transfer &transfer)
+    // What is the last of all ranks at a cut.
+    template <class At> double last_at(size_t cut, const At &at) const
+    {
+        double last = -std::numeric_limits<double>::infinity();
+        for (size_t rank = 0; rank < program_.ranks(); rank++)
+            last = std::max(last, at(window_.place(rank, program_.cut_row(cut, rank))));
+        return last;
+    }
+
+    template <size_t LANES, class Transfers> void run_beside(const Tape::Words &words, const Transfers &transfers)
+    {
+        double *const time = beside_.data();
+        words.for_each([&](uint32_t one, const uint32_t *needs, uint32_t count) {
+            const size_t place = one & Tape::PLACE;
+            double latest[LANES], moved[LANES];
+            if (one & (Tape::IS_HUB | Tape::IS_FIRST))
+                std::fill_n(latest, LANES, one & Tape::IS_HUB ? -std::numeric_limits<double>::infinity() : 0.0);
+            else
+                std::copy_n(time + (place - 1) * LANES, LANES, latest);
+            for (const uint32_t *need = needs; need != needs + count; ++need) {
+                const double *const other = time + *need * LANES;
+                for (size_t lane = 0; lane < LANES; lane++)
+                    latest[lane] = std::max(latest[lane], other[lane]);
+            }
+            if (!(one & Tape::IS_HUB)) {
+                transfers(place - 1, transfer_[place - 1], moved);
+                for (size_t lane = 0; lane < LANES; lane++)
+                    latest[lane] = latest[lane] + moved[lane] + gap_[place];
+            }
+            std::copy_n(latest, LANES, time + place * LANES);
+        });
+    }
+
+    template <bool GOES_ON, class Transfer> void run(const Tape::Words &words, const Transfer &transfer)
     {
         double *const time = time_.data();
         size_t last_place = SIZE_MAX - 1; // of the row before: mostly the same rank's, whose time need not be loaded
@@ -159,7 +230,7 @@ private:
             const bool is_hub = one & Tape::IS_HUB;
             double latest = -std::numeric_limits<double>::infinity();
             if (!is_hub)
-                latest = one & Tape::IS_FIRST ? 0.0 : place == last_place + 1 ? last : time[place - 1];
+                latest = !GOES_ON && one & Tape::IS_FIRST ? 0.0 : place == last_place + 1 ? last : time[place - 1];
             for (const uint32_t *need = needs; need != needs + count; ++need)
                 latest = std::max(latest, time[*need]);
             if (!is_hub) {
@@ -177,6 +248,8 @@ private:
     size_t number_ = 0;
     Window window_;
     std::vector<double> gap_, transfer_, time_;
+    std::vector<double> beside_;  // of each place, lane by lane
+    std::vector<double> carried_; // of each rank, what it had come to
 };
 
 // About this many segments are a thread's next piece of work.

@@ -3,11 +3,14 @@
 #include "parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <utility>
 
 namespace perfscope {
+
+static constexpr size_t LANES = 4; // so many questions share the rows that are looked at
 
 namespace {
 
@@ -140,31 +143,139 @@ std::vector<double> segment_lengths(const ReplayProgram &program, const PiecesOf
     return arrivals_by(nullptr, program, {arrivals.data(), transfer}, arrivals, threads);
 }
 
+// Answers questions that differ in the transfer alone, LANES beside each other: `ask(window, first question)` gives what
+// tells the transfer of these and the next ones, as TapePlayer::play_beside asks for it.
+template <class Gaps, class Ask>
+static std::vector<double> play_questions(const ReplayProgram &program, const Tape &tape, const Gaps &gaps,
+                                          const double *transfer, size_t questions, unsigned threads, const Ask &ask)
+{
+    const size_t segments = program.segments();
+    std::vector<double> lengths(questions * segments);
+    for_hands(program, tape, threads, [&](TapePlayer &player, size_t number) {
+        player.enter(number, gaps, transfer);
+        double *const own = lengths.data() + player.window().first();
+        for (size_t first = 0; first < questions; first += LANES)
+            player.play_beside<LANES>(own + first * segments, segments, std::min(LANES, questions - first),
+                                      ask(player.window(), first));
+    });
+    return lengths;
+}
+
 std::vector<double> lengths_without(const ReplayProgram &program, const Costs &costs, const int32_t *codes_of_rows,
                                     const std::vector<int32_t> &codes, unsigned threads)
 {
-    const size_t segments = program.segments();
-    std::vector<double> lengths(codes.size() * segments);
-    if (const std::shared_ptr<const Tape> tape = program.tape(); tape && !program.has_only_cuts()) {
-        for_hands(program, *tape, threads, [&](TapePlayer &player, size_t number) {
-            player.enter(number, GapColumn{costs.gap}, costs.transfer);
-            std::vector<int32_t> own(player.window().rows());
-            player.window().take(codes_of_rows, own.data());
-            for (size_t place = 0; place < codes.size(); place++)
-                player.play(lengths.data() + place * segments + player.window().first(), [&, code = codes[place]](size_t row, double ns) {
-                    return own[row] == code ? 0.0 : ns;
-                });
-        });
-        return lengths;
-    }
-    std::vector<double> transfer(program.rows());
-    for (size_t place = 0; place < codes.size(); place++) {
+    if (const std::shared_ptr<const Tape> tape = program.tape(); tape && !program.has_only_cuts())
+        return play_questions(program, *tape, GapColumn{costs.gap}, costs.transfer, codes.size(), threads,
+                              [&](const Window &window, size_t first) {
+                                  std::vector<int32_t> own(window.rows());
+                                  window.take(codes_of_rows, own.data());
+                                  std::array<int32_t, LANES> asked;
+                                  for (size_t lane = 0; lane < LANES; lane++)
+                                      asked[lane] = codes[std::min(first + lane, codes.size() - 1)];
+                                  return [own = std::move(own), asked](size_t place, double ns, double *to) {
+                                      for (size_t lane = 0; lane < LANES; lane++)
+                                          to[lane] = own[place] == asked[lane] ? 0.0 : ns;
+                                  };
+                              });
+    std::vector<double> lengths, transfer(program.rows());
+    for (const int32_t code : codes) {
         for (size_t row = 0; row < program.rows(); row++)
-            transfer[row] = codes_of_rows[row] == codes[place] ? 0.0 : costs.transfer[row];
+            transfer[row] = codes_of_rows[row] == code ? 0.0 : costs.transfer[row];
         const std::vector<double> own = segment_lengths(program, {costs.gap, transfer.data()}, threads);
-        std::copy(own.begin(), own.end(), lengths.begin() + static_cast<std::ptrdiff_t>(place * segments));
+        lengths.insert(lengths.end(), own.begin(), own.end());
     }
     return lengths;
+}
+
+std::vector<double> lengths_of_networks(const ReplayProgram &program, const Costs &costs,
+                                        const std::vector<double> &divisors, unsigned threads)
+{
+    if (const std::shared_ptr<const Tape> tape = program.tape(); tape && !program.has_only_cuts())
+        return play_questions(program, *tape, GapColumn{costs.gap}, costs.transfer, divisors.size(), threads,
+                              [&](const Window &, size_t first) {
+                                  std::array<double, LANES> asked;
+                                  for (size_t lane = 0; lane < LANES; lane++)
+                                      asked[lane] = divisors[std::min(first + lane, divisors.size() - 1)];
+                                  return [asked](size_t, double ns, double *to) {
+                                      for (size_t lane = 0; lane < LANES; lane++)
+                                          to[lane] = ns / asked[lane];
+                                  };
+                              });
+    std::vector<double> lengths, transfer(program.rows());
+    for (const double divisor : divisors) {
+        for (size_t row = 0; row < program.rows(); row++)
+            transfer[row] = costs.transfer[row] / divisor;
+        const std::vector<double> own = segment_lengths(program, {costs.gap, transfer.data()}, threads);
+        lengths.insert(lengths.end(), own.begin(), own.end());
+    }
+    return lengths;
+}
+
+// Each rank goes from cut to cut, and waits at those that are kept.
+static std::vector<double> joined_cuts(const ReplayProgram &program, const Costs &costs, const uint8_t *is_kept)
+{
+    std::vector<double> lengths;
+    for (size_t rank = 0; rank < program.ranks(); rank++) {
+        const double *const transfer = costs.transfer + program.first_row(rank);
+        const double *const gap = costs.gap + program.first_row(rank) + 1;
+        size_t number = 0;
+        double own = 0.0;
+        for (size_t segment = 0; segment < program.segments(); segment++) {
+            own += transfer[segment];
+            own += gap[segment];
+            if (!is_kept[segment + 1])
+                continue;
+            if (rank == 0)
+                lengths.push_back(own);
+            else
+                lengths[number] = std::max(lengths[number], own);
+            number++;
+            own = 0.0;
+        }
+    }
+    return lengths;
+}
+
+// Windows that begin inside of a segment go on where the one before them has ended: one thread takes them all.
+template <class Gaps>
+static std::vector<double> play_joined(const ReplayProgram &program, const Tape &tape, const Gaps &gaps,
+                                       const double *transfer, const uint8_t *is_kept, unsigned threads)
+{
+    std::vector<size_t> number(program.segments() + 1), firsts; // of what ends with each cut; windows that begin anew
+    for (size_t cut = 1; cut < program.segments(); cut++)
+        number[cut + 1] = number[cut] + (is_kept[cut] != 0);
+    Window window(program);
+    for (size_t one = 0; one < tape.windows(); one++) {
+        tape.enter(window, one);
+        if (is_kept[window.first()])
+            firsts.push_back(one);
+    }
+    firsts.push_back(tape.windows());
+    std::vector<double> lengths(number.back() + 1);
+    SharedHands<TapePlayer> players;
+    parallel_for(firsts.size() - 1, threads, [&](size_t some) {
+        players.with([&] { return std::make_unique<TapePlayer>(program, tape); }, [&](TapePlayer &player) {
+            for (size_t one = firsts[some]; one < firsts[some + 1]; one++) {
+                player.enter(one, gaps, transfer);
+                player.play_joined(is_kept, [&](size_t cut, double last) { lengths[number[cut]] = last; });
+            }
+        });
+    });
+    return lengths;
+}
+
+std::optional<std::vector<double>> joined_lengths(const ReplayProgram &program, const PiecesOfWork &work,
+                                                  const PiecesOfWork &fixed, const double *transfer,
+                                                  const uint8_t *is_kept, unsigned threads)
+{
+    const std::shared_ptr<const Tape> tape = program.has_only_cuts() ? nullptr : program.tape();
+    if (!program.has_only_cuts() && (!tape || tape->reaches_over_cuts()))
+        return std::nullopt;
+    if (tape && GapsOfPieces::is_worth_it(work, fixed, program.rows(), program.ranks() * tape->windows()))
+        return play_joined(program, *tape, GapsOfPieces(work, fixed), transfer, is_kept, threads);
+    const std::vector<double> gaps = gaps_of(work, fixed, program.rows());
+    return tape ? play_joined(program, *tape, GapColumn{gaps.data()}, transfer, is_kept, threads)
+                : joined_cuts(program, {gaps.data(), transfer}, is_kept);
 }
 
 void check_order(const ReplayProgram &program, unsigned threads)
@@ -175,19 +286,64 @@ void check_order(const ReplayProgram &program, unsigned threads)
     segment_lengths(program, {nothing.data(), nothing.data()}, threads);
 }
 
+// The last arrival of a segment in a unit of time.
+struct LastOfUnit {
+    size_t segment;
+    int32_t unit;
+    double ns; // from the start of the segment
+};
+
+// Those of the segments of a window. Most segments lie in one unit.
+static void note_last(const ReplayProgram &program, const TapePlayer &player, const int32_t *units,
+                      std::vector<LastOfUnit> &found)
+{
+    const Window &window = player.window();
+    for (size_t segment = window.first(); segment < window.behind(); segment++) {
+        const size_t first = found.size();
+        for (size_t rank = 0; rank < program.ranks(); rank++) {
+            const int64_t opening = program.cut_row(segment, rank), closing = program.cut_row(segment + 1, rank);
+            const double *time = player.times() + window.place(rank, opening);
+            for (int64_t row = opening + 1; row <= closing; row++) {
+                const double ns = *++time;
+                size_t place = first;
+                while (place < found.size() && found[place].unit != units[row])
+                    place++;
+                if (place == found.size())
+                    found.push_back({segment, units[row], ns});
+                else
+                    found[place].ns = std::max(found[place].ns, ns);
+            }
+        }
+    }
+}
+
 std::vector<double> last_arrivals(const ReplayProgram &program, const Costs &costs, const int32_t *units, size_t count,
                                   unsigned threads)
 {
-    Arrivals arrivals(program);
-    const std::vector<double> lengths = replay_arrivals(program, costs, arrivals, threads);
     std::vector<double> last(count), starts(program.segments());
-    std::partial_sum(lengths.begin(), lengths.end() - 1, starts.begin() + 1);
+    const auto note = [&](size_t segment, int32_t unit, double ns) {
+        double &own = last[static_cast<size_t>(unit)];
+        own = std::max(own, starts[segment] + ns);
+    };
+    const auto start_all = [&](const std::vector<double> &lengths) {
+        std::partial_sum(lengths.begin(), lengths.end() - 1, starts.begin() + 1);
+    };
+    if (const std::shared_ptr<const Tape> tape = program.tape()) {
+        std::vector<std::vector<LastOfUnit>> of_windows(tape->windows());
+        start_all(play(program, *tape, GapColumn{costs.gap}, costs.transfer, threads, [&](const TapePlayer &player) {
+            note_last(program, player, units, of_windows[tape->window_of(player.window().first())]);
+        }));
+        for (const std::vector<LastOfUnit> &window : of_windows)
+            for (const LastOfUnit &one : window)
+                note(one.segment, one.unit, one.ns);
+        return last;
+    }
+    Arrivals arrivals(program);
+    start_all(replay_arrivals(program, costs, arrivals, threads));
     const auto rows = static_cast<int64_t>(program.rows());
     for (int64_t row = 0; row < rows; row++)
-        if (const int64_t segment = program.segment_of(row); segment >= 0) {
-            double &own = last[static_cast<size_t>(units[row])];
-            own = std::max(own, starts[static_cast<size_t>(segment)] + arrivals[row]);
-        }
+        if (const int64_t segment = program.segment_of(row); segment >= 0)
+            note(static_cast<size_t>(segment), units[row], arrivals[row]);
     return last;
 }
 

@@ -4,6 +4,8 @@
 #include "replay/row_work.h"
 #include "replay/sweep.h"
 
+#include <optional>
+
 namespace perfscope {
 
 // Replays all segments on at most `threads` threads; the result does not depend on their number. Returns the length
@@ -22,6 +24,17 @@ std::vector<double> segment_lengths(const ReplayProgram &program, const PiecesOf
 // codes are answered for some segments before the next ones are looked at.
 std::vector<double> lengths_without(const ReplayProgram &program, const Costs &costs, const int32_t *codes_of_rows,
                                     const std::vector<int32_t> &codes, unsigned threads);
+
+// The same where all transfers are divided by a number, for the first of some, and so on.
+std::vector<double> lengths_of_networks(const ReplayProgram &program, const Costs &costs,
+                                        const std::vector<double> &divisors, unsigned threads);
+
+// The lengths between those cuts alone that are kept (one mark a cut, the first and the last are): at the others nobody
+// waits. Nothing where only a replay of a program without these cuts can tell: an order of the rows is not known, or
+// some need what lies in front of a cut.
+std::optional<std::vector<double>> joined_lengths(const ReplayProgram &program, const PiecesOfWork &work,
+                                                  const PiecesOfWork &fixed, const double *transfer,
+                                                  const uint8_t *is_kept, unsigned threads);
 
 // Throws ReplayError where the ranks wait for each other in a circle.
 void check_order(const ReplayProgram &program, unsigned threads);
