@@ -8,13 +8,19 @@ take. They change nothing, and are taken away again when the pass is over.
 
 from __future__ import annotations
 
-import sys
 import time
 
 from .. import metadata, notes, operand_arrays, recorder
-from ..kinds import Any, AnyFunction, Callable
+from ..kinds import Any, AnyFunction
 from ..pace import Budget
-from . import torch_anomaly, torch_compile, torch_gradients, torch_states
+from . import (
+    torch_alike,
+    torch_anomaly,
+    torch_compile,
+    torch_gradients,
+    torch_graphs,
+    torch_states,
+)
 
 _SOURCE = "torch"
 _FIRST = 4
@@ -77,38 +83,6 @@ def _reached(begin: list[int], above: dict[int, list[int]]) -> set[int]:
     return found
 
 
-class _Timing:
-    """How long two kinds of parts of a pass take, by when each part begins."""
-
-    def __init__(self, engine: Any) -> None:
-        self.spent_ns = [0, 0]
-        self.is_over = False  # all parts are
-        self._engine = engine
-        self._kind, self._since_ns = 0, 0
-
-    def begins(self, kind: int) -> None:
-        """A part of that kind begins, which ends the one before it."""
-        now_ns = time.perf_counter_ns()
-        if not self._since_ns:
-            self._engine.queue_callback(self._ends)
-        elif not self.is_over:
-            self.spent_ns[self._kind] += now_ns - self._since_ns
-        self._kind, self._since_ns = kind, now_ns
-
-    def _ends(self) -> None:
-        """All parts are over, and what others have PyTorch call behind them begins."""
-        self.begins(0)
-        self.is_over = True
-
-    def hook(self, kind: int) -> Callable[[Any], None]:
-        """What PyTorch calls before a part."""
-
-        def begins(_gradients: Any) -> None:
-            self.begins(kind)
-
-        return begins
-
-
 class _Looker:
     """Looks at backward passes: the fourth, the eighth, the sixteenth and so on."""
 
@@ -125,25 +99,22 @@ class _Looker:
         is_one = self.passes >= _FIRST and self.passes & (self.passes - 1) == 0
         return is_one and not self.is_over and self._budget.is_left()
 
-    def begin(self, loss: Any) -> tuple[_Timing, list[Any]] | None:
+    def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
         """The hooks of a pass that computes some gradients for nothing; None of another one."""
         begin_ns = time.thread_time_ns()
-        torch = torch_compile.module()
-        # a generator of several would be used up
-        losses = loss if type(loss) in (list, tuple) else [loss]
-        if not all(isinstance(one, torch.Tensor) for one in losses) or _is_compiled():
+        losses = torch_graphs.losses(loss)
+        if losses is None:
             return None
-        roots = [one.grad_fn for one in losses]
-        # what a device does is over later than the host hears of it; hooks are there from 2.0 on
-        if any(one.device.type != "cpu" or not _can_be_timed(one.grad_fn) for one in losses):
+        if not torch_graphs.can_be_timed(losses):
             self.is_over = True
             return None
+        roots, torch = [one.grad_fn for one in losses], torch_compile.module()
         walk = _Walk(roots, torch_gradients.held(), torch.nn.Parameter)
         is_known = walk.is_whole and walk.is_on_cpu and self.looks < _MOST_LOOKS
         self.is_over = not is_known or self._have_changed(walk)
         found = None
         if walk.has_held and walk.needless and not self.is_over:
-            found = self._hooked(walk, torch.autograd.Variable._execution_engine)
+            found = torch_graphs.hooked(walk.nodes, walk.needless)
             self._tell(walk)
         elif self.looks < _MOST_LOOKS:
             # what is needed now, or changes, was not computed for nothing before
@@ -151,7 +122,7 @@ class _Looker:
         self._budget.spent_ns += time.thread_time_ns() - begin_ns
         return found
 
-    def end(self, timing: _Timing, handles: list[Any]) -> None:
+    def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
         """A pass is over, or was ended by an error, and counts for nothing then."""
         for handle in handles:
             handle.remove()
@@ -163,16 +134,6 @@ class _Looker:
         told = metadata.facts.get("frameworks", {}).get(_SOURCE, {}).get("unused_gradients")
         if isinstance(told, dict):
             told.update(looks=self.looks, needless_ns=self._needless_ns, whole_ns=self._whole_ns)
-
-    def _hooked(self, walk: _Walk, engine: Any) -> tuple[_Timing, list[Any]]:
-        timing = _Timing(engine)
-        hooks = timing.hook(0), timing.hook(1)
-        handles = [
-            node.register_prehook(hooks[id(node) in walk.needless])
-            for node in walk.nodes
-            if not hasattr(node, "variable")  # which outlives the pass
-        ]
-        return timing, handles
 
     def _have_changed(self, walk: _Walk) -> bool:
         """Whether a parameter has other values than before: something else updates it."""
@@ -197,17 +158,6 @@ class _Looker:
         metadata.framework(_SOURCE, unused_gradients=told)
 
 
-def _is_compiled() -> bool:
-    """Whether the pass is traced by a compiler, which would find the hooks in it."""
-    compiled = sys.modules.get("torch._dynamo.compiled_autograd")
-    flags = "compiled_autograd_enabled", "compiled_autograd_enabled_force_eager"
-    return any(getattr(compiled, flag, compiled is not None) for flag in flags)
-
-
-def _can_be_timed(root: Any) -> bool:
-    return hasattr(root, "register_prehook")
-
-
 def _size(parameter: Any) -> int:
     return int(parameter.numel())
 
@@ -227,8 +177,10 @@ class Watch:
         self._seen: Any = None
 
     def __enter__(self) -> None:
-        if _looker.is_due():
-            self._begun = _guarded(_begun, self._arguments, self._keywords)
+        for one in (_looker, torch_alike.looker):
+            if one.is_due() and self._begun is None:
+                begun = _guarded(_begun, one, self._arguments, self._keywords)
+                self._begun = None if begun is None else (one, *begun)
         loss = None if self._begun is not None else _loss(self._arguments, self._keywords)
         self._seen = _guarded(torch_anomaly.begins, loss)
 
@@ -236,12 +188,13 @@ class Watch:
         if self._seen is not None:
             torch_anomaly.ends(*self._seen)
         if self._begun is not None:
-            _guarded(_looker.end, *self._begun)
+            looker, timing, handles = self._begun
+            _guarded(looker.end, timing, handles)
 
 
-def _begun(arguments: Any, keywords: Any) -> Any:
+def _begun(looker: Any, arguments: Any, keywords: Any) -> Any:
     loss = _loss(arguments, keywords)
-    return None if loss is None else _looker.begin(loss)
+    return None if loss is None else looker.begin(loss)
 
 
 def _loss(arguments: Any, keywords: Any) -> Any:
@@ -254,6 +207,6 @@ def _guarded(action: AnyFunction, *arguments: Any) -> Any:
     try:
         return action(*arguments)
     except Exception as error:
-        _looker.is_over = True
-        notes.failure("unused gradients are not looked for", error)
+        _looker.is_over = torch_alike.looker.is_over = True
+        notes.failure("graphs of backward passes are not looked at", error)
         return None

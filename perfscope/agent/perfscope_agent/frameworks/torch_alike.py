@@ -1,0 +1,175 @@
+"""Small operations of a backward pass that are alike, none of which needs what another one made.
+
+Before a few backward passes their graph is walked. Operations are alike where they do the same with
+what is alike, down to the same parameters: the turns of a loop that computes something of each
+sample by itself leave one such operation each. Where a turn takes what the one before it has made,
+as a recurrent network does, no two of them are alike, as what they take is made in another way.
+
+Hooks of PyTorch tell how long they take in the pass. They change nothing, and are taken away again
+when the pass is over.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .. import metadata
+from ..kinds import Any
+from ..pace import Budget
+from . import torch_compile, torch_graphs
+
+_SOURCE = "torch"
+_EACH = 3
+"""Of passes this many times a power of two is looked at: others look at the powers themselves."""
+
+_MOST_NODES = 20000
+_MOST_LOOKS = 6
+_FEWEST = 8
+"""Operations that are alike: a loop has turned so often."""
+
+_MOST_BYTES = 1 << 15
+"""What the nearest cache holds: of more than that, computing takes longer than calling."""
+
+
+class _Graph:
+    """The operations of one pass, by what they do, each kind with a number."""
+
+    def __init__(self, roots: list[Any]) -> None:
+        self.nodes: list[Any] = []  # keeps them, and with that their identities
+        self.kinds: dict[int, int] = {}
+        self.is_whole = True
+        self._known: dict[tuple[Any, ...], int] = {}
+        self.small: set[int] = set()
+        self._walk(roots)
+
+    def _walk(self, roots: list[Any]) -> None:
+        """Numbers each operation once all that it takes has its number."""
+        left = [(root, False) for root in roots]
+        while left and self.is_whole:
+            node, is_ready = left.pop()
+            if id(node) in self.kinds:
+                continue
+            below = [one for one, _ in node.next_functions]
+            missing = [one for one in below if one is not None and id(one) not in self.kinds]
+            if is_ready or not missing:
+                self._number(node, below)
+            else:
+                left.append((node, True))
+                left += [(one, False) for one in missing]
+            self.is_whole = len(self.nodes) <= _MOST_NODES
+
+    def _number(self, node: Any, below: list[Any]) -> None:
+        self.nodes.append(node)
+        if hasattr(node, "variable"):
+            key: tuple[Any, ...] = (id(node),)
+        else:
+            key = (node.name(), *[self.kinds.get(id(one)) for one in below])
+            self.small.update([id(node)] if _is_small(node) else [])
+        self.kinds[id(node)] = self._known.setdefault(key, len(self._known))
+
+    def alike(self) -> list[list[Any]]:
+        """Small operations of each kind of which there are many."""
+        found: dict[int, list[Any]] = {}
+        for node in self.nodes:
+            if id(node) in self.small and not _is_of_parameter(node):
+                found.setdefault(self.kinds[id(node)], []).append(node)
+        return [own for own in found.values() if len(own) >= _FEWEST]
+
+
+def _is_small(node: Any) -> bool:
+    """Whether what an operation takes and makes fits the nearest cache."""
+    inputs = [_bytes(one, place) for one, place in node.next_functions if one is not None]
+    made = [_bytes(node, place) for place in range(len(getattr(node, "_input_metadata", ())))]
+    return bool(made) and max(inputs + made) <= _MOST_BYTES
+
+
+def _bytes(node: Any, place: int) -> int:
+    """Those of a result of an operation; too many where nobody knows."""
+    described = getattr(node, "_input_metadata", ())
+    if hasattr(node, "variable"):
+        return int(node.variable.numel()) * int(node.variable.element_size())
+    if place >= len(described):
+        return _MOST_BYTES + 1
+    values = 1
+    for length in described[place].shape:
+        values *= int(length)
+    return values * int(getattr(described[place].dtype, "itemsize", 8))
+
+
+def _is_of_parameter(node: Any) -> bool:
+    """Whether it only shows a parameter in another form, such as transposed: that costs nothing."""
+    below = [one for one, _ in node.next_functions if one is not None]
+    is_leaf = len(below) == 1 and hasattr(below[0], "variable")
+    return is_leaf and _bytes(below[0], 0) == _bytes(node, 0)
+
+
+class _Looker:
+    """Looks at backward passes: the sixth, the twelfth, the twenty-fourth and so on."""
+
+    def __init__(self) -> None:
+        self.passes = 0
+        self._looks = 0
+        self.is_over = False  # no more is looked at
+        self._budget = Budget()
+        self._told: dict[str, int] = {}
+
+    def is_due(self) -> bool:
+        """Counts a pass, and tells whether to look at it."""
+        self.passes += 1
+        times, rest = divmod(self.passes, _EACH)
+        is_one = not rest and times > 1 and times & (times - 1) == 0
+        return is_one and not self.is_over and self._budget.is_left()
+
+    def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
+        """The hooks of a pass that has many operations alike; None of another one."""
+        begin_ns = time.thread_time_ns()
+        torch = torch_compile.module()
+        losses = torch_graphs.losses(loss)
+        if losses is None or torch.is_anomaly_enabled():
+            return None
+        self.is_over = not torch_graphs.can_be_timed(losses)
+        if self.is_over:
+            return None
+        graph = _Graph([one.grad_fn for one in losses])
+        alike = graph.alike() if graph.is_whole else []
+        self.is_over = not graph.is_whole or self._looks >= _MOST_LOOKS
+        found = None
+        if not self.is_over:
+            chosen = {id(node) for own in alike for node in own}
+            found = torch_graphs.hooked(graph.nodes, chosen) if alike else None
+            self._count(graph, alike)
+        self._budget.spent_ns += time.thread_time_ns() - begin_ns
+        return found
+
+    def _count(self, graph: _Graph, alike: list[list[Any]]) -> None:
+        """Adds up what the graphs of all passes hold."""
+        sizes = [len(own) for own in alike]
+        parts = {
+            "graphs": 1,
+            "operations": len(graph.nodes),
+            "small": len(graph.small),
+            "alike": sum(sizes),
+            "kinds": len(sizes),
+        }
+        for name, count in parts.items():
+            self._told[name] = self._told.get(name, 0) + count
+        # how often most kinds come is how often the loop turns
+        self._told["turns"] = max(
+            self._told.get("turns", 0), max(sizes, key=sizes.count, default=0)
+        )
+
+    def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
+        """A pass is over, or was ended by an error, and counts for nothing then."""
+        for handle in handles:
+            handle.remove()
+        if not timing.is_over:
+            return
+        self._looks += 1
+        told = self._told
+        told["looks"] = self._looks
+        told["alike_ns"] = told.get("alike_ns", 0) + timing.spent_ns[1]
+        told["whole_ns"] = told.get("whole_ns", 0) + sum(timing.spent_ns)
+        metadata.framework(_SOURCE, alike_operations=dict(told))
+
+
+looker = _Looker()
