@@ -39,3 +39,9 @@ MAJOR = 0.1
 
 AT_THE_DOOR_NS = 500_000
 """So long a busy machine takes to enter a call, and from one to the next, without work between."""
+
+SMALL_BYTES = 64 << 10
+"""Below it collectives are made of latency and not of bandwidth."""
+
+FAIR_BYTES_PER_S = 1e9
+"""On the bus of large collectives: what an ordinary network carries, and any host in memory."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from perfscope.arrays import Bools, Floats, Int32s, Ints
 from perfscope.engine import engine
+from perfscope.judging import FAIR_BYTES_PER_S, SMALL_BYTES
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
-from perfscope.metrics.communication.collective_fit import Curve
+from perfscope.metrics.communication.collective_fit import Curve, Line
 from perfscope.metrics.results import Results
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.program import Program
@@ -30,6 +31,11 @@ class CallCosts:
     size: Ints  # bytes, 0 unknown or no collective
     ranks: Int32s  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
+    alike: Mapping[tuple[str, int], Curve]
+    """Of operations without a curve, whose calls on one host are small and of about one size.
+
+    They are made of latency: what more bytes in such a call take is reckoned, and not measured.
+    """
 
     @classmethod
     def of(cls, results: Results, program: Program) -> CallCosts:
@@ -45,7 +51,8 @@ class CallCosts:
         size, ranks = engine.collectives_of_rows(
             instances.members, instances.starts, carried, program.pool_row, len(pool)
         )
-        return cls(program.row_op, size, ranks, _curves(results.collective_cost))
+        curves = _curves(results.collective_cost)
+        return cls(program.row_op, size, ranks, curves, _alike(results, curves))
 
     def scaled(
         self, transfer: Floats, factor: float, operation: str | None
@@ -99,6 +106,42 @@ def _curves(cost: CollectiveCost | None) -> dict[tuple[str, int], Curve]:
     if cost is None:
         return {}
     return {(fit.name, fit.ranks): fit.curve for fit in cost.fits}
+
+
+def _alike(
+    results: Results, known: Mapping[tuple[str, int], Curve]
+) -> dict[tuple[str, int], Curve]:
+    """Curves of operations whose sizes are too alike for a fit, where all calls of them are small.
+
+    Inside a host memory carries the bytes, at no less than the rate of an ordinary network.
+    """
+    cost = results.collective_cost
+    if cost is None or len({rank.host for rank in results.trace.ranks}) > 1:
+        return {}
+    found = {}
+    for name, ranks in {(one.name, one.ranks) for one in cost.classes}.difference(known):
+        own = [one for one in cost.classes if (one.name, one.ranks) == (name, ranks)]
+        if max(one.size_bytes for one in own) < SMALL_BYTES:
+            usual = max(own, key=lambda one: one.seconds * one.calls)
+            moved = usual.size_bytes * float(
+                bus_factor(np.array([code_of(name)]), np.array([ranks]))[0]
+            )
+            found[name, ranks] = _of_latency(usual.seconds, moved)
+    return found
+
+
+def _of_latency(seconds: float, moved: float) -> Curve:
+    """The curve of a call that takes so long for so many bytes, all but that rate as latency."""
+    latency_s = max(0.0, seconds - moved / FAIR_BYTES_PER_S)
+    unknown = float("nan")
+    line = Line(
+        latency_s=latency_s,
+        latency_interval_s=(0.0, seconds),
+        bytes_per_s=FAIR_BYTES_PER_S,
+        bytes_per_s_interval=(unknown, unknown),
+        typical_error=unknown,
+    )
+    return Curve((line,), ())
 
 
 def _code(operation: str) -> int:

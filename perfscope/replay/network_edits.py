@@ -181,7 +181,8 @@ def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> 
     rows, is_last = together.rows, together.is_last
     op, ranks = program.row_op[rows[:, 0]], len(program.ranks)
     keys = {code: (name_of(code), ranks) for code in np.unique(op).tolist()}
-    if any(key not in costs.curves for key in keys.values()):
+    curves = {**costs.alike, **costs.curves}
+    if any(key not in curves for key in keys.values()):
         raise RefusedEditError(
             "the run does not tell latency from bandwidth of its allreduces (sizes must differ by "
             "a factor of 8 in 16 calls)"
@@ -190,7 +191,7 @@ def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> 
     size = costs.size[rows[:, 0]] * 2 * (ranks - 1) / ranks
     ratio = np.ones(len(together.starts))
     for code, key in keys.items():
-        curve = costs.curves[key]
+        curve = curves[key]
         priced = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
         ratio = np.where(op[together.starts] == code, priced, ratio)
     transfer[rows[is_last]] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]

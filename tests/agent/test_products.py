@@ -1,7 +1,10 @@
 """Which products of two matrices are multiplied once more at once, read from bytecode."""
 
 import dis
+from types import FunctionType
+from typing import Any
 
+import numpy as np
 import pytest
 
 from perfscope.agent.perfscope_agent import bytecode, products
@@ -25,6 +28,9 @@ PRODUCTS = [
     ("f(x @ y, z)", []),
     ("np.dot(x @ y, z, out=y)", []),
     ("w = x @ y\n    w @ z", []),
+    ("x.dot(x.dot(y, z), z)", []),
+    ("x @ y @ y.dot(z, x)", []),
+    ("x.ops.mm(x.ops.mm(x, y), z)", []),
 ]
 
 
@@ -37,3 +43,31 @@ def test_what_is_multiplied_once_more(text: str, expected: list[object]) -> None
         if (one := products.product(code, place.offset)) is not None
     ]
     assert found == expected
+
+
+class Algebra:
+    """Something with a method of the name of NumPy's function."""
+
+    def dot(self, first: object, second: object) -> object:
+        """What that is, nobody knows."""
+        return first, second
+
+
+algebra = Algebra()
+
+
+def of_object(x: Any, y: Any, z: Any) -> object:
+    return algebra.dot(algebra.dot(x, y), z)
+
+
+def of_module(x: Any, y: Any, z: Any) -> object:
+    return np.dot(np.dot(x, y), z)
+
+
+@pytest.mark.parametrize(("function", "count"), [(of_object, 0), (of_module, 1)])
+def test_a_method_of_an_object_of_the_module_is_no_function(
+    function: FunctionType, count: int
+) -> None:
+    code = function.__code__
+    found = [products.product(code, one.offset) for one in dis.get_instructions(code)]
+    assert sum(one is not None for one in found) == count

@@ -36,6 +36,7 @@ class Plan:
     marks_backward: bool = True
     broadcasts: bool = False  # between the allreduces
     operation: str = "MPI_Allreduce"
+    hosts: int = 1
 
 
 def seconds_of(size: int, ranks: int) -> float:
@@ -78,6 +79,8 @@ def length_of(plan: Plan, builder: TraceBuilder | None = None) -> float:
 
 def recorded(plan: Plan) -> Trace:
     builder = TraceBuilder(plan.ranks, end_s=1e3)
+    for rank in range(plan.ranks):
+        builder.rank(rank).host = f"n{rank % plan.hosts}"
     for rank in range(plan.ranks):
         builder.rank(rank).init(1.0)
     end = 1.0 + length_of(plan, builder)
@@ -135,6 +138,18 @@ def test_fused_allreduces_are_one(ranks: int) -> None:
     found = told(plan, "fuse:64M")
     assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=NEAR)
     assert any("results of fused allreduces" in sentence for sentence in found.assumptions)
+
+
+def test_small_allreduces_of_one_size_are_made_of_latency() -> None:
+    """No fit tells that, but inside a host nothing else takes a small call so long."""
+    plan = Plan(sizes=(1 << 10,) * 20)
+    one = replace(plan, sizes=(sum(plan.sizes),))
+    found = told(plan, "fuse:64M")
+    assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=0.05)
+    with pytest.raises(RefusedEditError, match="does not tell latency"):
+        told(replace(plan, sizes=(1 << 18,) * 20), "fuse:64M")
+    with pytest.raises(RefusedEditError, match="does not tell latency"):
+        told(replace(plan, hosts=2), "fuse:64M")
 
 
 def test_what_fusing_costs_does_not_grow_with_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:

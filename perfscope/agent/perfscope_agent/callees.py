@@ -85,7 +85,7 @@ class _Place:
         """The variables of the module that the code is from, none where that is not to be found."""
         if self.frame is not None:
             return self.frame.f_globals
-        found = _variables_of(self.f_code.co_filename)
+        found = variables_of(self.f_code.co_filename)
         self.is_missed = self.is_missed or found is None
         return found or {}
 
@@ -95,7 +95,7 @@ class _Place:
         return _contents(sys.modules["builtins"])
 
 
-def _variables_of(file: str) -> dict[str, Any] | None:
+def variables_of(file: str) -> dict[str, Any] | None:
     """The variables of the module that is loaded from a file, None where there is none."""
     global _modules_seen
     found = _of_module("__main__", file) or _of_module(_modules.get(file, ""), file)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import opcode
 
-from . import accesses, branches, bytecode
+from . import accesses, branches, bytecode, callees
 from .kinds import CodeType
 
 _names = opcode.opname
@@ -57,7 +57,20 @@ def _multiplies(code: CodeType, last: int) -> bool:
     if name == "PRECALL" or bytecode.call_shape(name, argument)[0] != 2:
         return False
     found = bytecode.called(code, last)
-    return found is not None and bool(_FUNCTIONS.intersection(found.attributes[-1:]))
+    is_meant = found is not None and bool(_FUNCTIONS.intersection(found.attributes[-1:]))
+    return found is not None and is_meant and _is_of_module(code, found)
+
+
+def _is_of_module(code: CodeType, called: bytecode.Expression) -> bool:
+    """Whether a module's function is called, as far as the module tells that the code is from.
+
+    What a method of two arguments does with them is for its object to say.
+    """
+    kind, root = called.root
+    if kind != bytecode.GLOBAL:
+        return False
+    variables = callees.variables_of(code.co_filename) or {}
+    return isinstance(variables.get(str(root), opcode), type(opcode))
 
 
 def _symbol(name: str, argument: int) -> str:

@@ -21,7 +21,7 @@ from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.cpu_waits import moving_share, share_on_free_cpus
 from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
-from perfscope.judging import MAIN
+from perfscope.judging import FAIR_BYTES_PER_S, MAIN, SMALL_BYTES
 from perfscope.metrics.communication.unhindered import unhindered_transfer_s
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
@@ -33,10 +33,8 @@ from perfscope.structures import dataclass
 from perfscope.units import NS
 
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
-SMALL_BYTES = 64 << 10  # collectives below it are made of latency and not of bandwidth
 SMALL_PER_STEP = 4  # small collectives in each step, of which several can be one
 LARGE_BYTES = 1 << 20  # collectives from here on are made of bandwidth
-FAIR_BYTES_PER_S = 1e9  # on the bus of large collectives: what an ordinary network carries
 FABRIC_LEAST_SHARE = 0.1  # of its rate; sockets over a fabric reach about as much
 FEWEST_LARGE_CALLS = 16
 IDEAL = Edit(factor=1.0, network=math.inf)

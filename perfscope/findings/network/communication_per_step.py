@@ -9,7 +9,6 @@ from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
-    FAIR_BYTES_PER_S,
     TWICE,
     Cause,
     NetworkFacts,
@@ -19,6 +18,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.judging import FAIR_BYTES_PER_S
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Basis, Status
 from perfscope.units import capitalized, counted, format_seconds

@@ -26,7 +26,6 @@ from perfscope.findings.facts.network_facts import (
     HALVED,
     HIDDEN,
     IDEAL,
-    SMALL_BYTES,
     TRANSFER_FAIL_SHARE,
     TWICE,
     Cause,
@@ -43,7 +42,7 @@ from perfscope.findings.facts.repeated_messages import needless_repeats
 from perfscope.findings.facts.resent_buffers import BROADCAST, needless_buffers
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.findings.facts.sparse_messages import needless_zeros
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, SMALL_BYTES
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit

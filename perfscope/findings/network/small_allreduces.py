@@ -11,7 +11,6 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
-    SMALL_BYTES,
     Cause,
     NetworkFacts,
     classes,
@@ -20,7 +19,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, SMALL_BYTES
 from perfscope.metrics.results import Results
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, Confidence, Status
@@ -153,7 +152,7 @@ DIAGNOSIS = Diagnosis(
         "Where transfer matters and most of it goes into collectives below 64 KiB, several in "
         "each step or in quick succession, one for all of them saves their latency. Replays the "
         "run with allreduces in quick succession fused, by the latency and bandwidth fitted to "
-        "it."
+        "it; where all are of about one size, on one host, as latency and 1 GB/s."
     ),
     judge=judge,
     needs=(unknown,),

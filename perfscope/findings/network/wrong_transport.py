@@ -8,7 +8,6 @@ from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.network_facts import (
     FABRIC_LEAST_SHARE,
-    FAIR_BYTES_PER_S,
     Cause,
     NetworkFacts,
     classes,
@@ -22,6 +21,7 @@ from perfscope.findings.facts.transport_settings import (
     has_fabric,
     is_recorded,
 )
+from perfscope.judging import FAIR_BYTES_PER_S
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import format_bandwidth, format_bytes, format_share

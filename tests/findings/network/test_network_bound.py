@@ -1,5 +1,6 @@
 """Transfer on the critical path: priced by the ideal network, small collectives told apart."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,9 @@ def test_many_small_collectives_are_to_be_fused() -> None:
     assert finding.status is Status.FAIL
     assert findings["network_bound"].status is Status.INFO
     assert findings["network_bound"].gain_s is None
-    assert finding.gain_s == pytest.approx(50 * 100 * 0.001, rel=1e-6)
+    # one in each step is left, and the bytes of the others take some time in it
+    assert finding.gain_basis is Basis.REPLAY
+    assert finding.gain_s == pytest.approx(50 * 99 * 0.001, rel=5e-3)
     assert "Bucket small collectives: 5,000 calls of about 2.00 KiB" in finding.actions[0]
     assert finding.ranks == (0, 1)
 
@@ -287,7 +290,10 @@ def test_calls_in_which_a_rank_was_held_up_do_not_hide_small_collectives() -> No
 
 
 def test_a_bound_of_small_collectives_has_no_change_and_no_interval() -> None:
-    finding = judged(2048, 100, 0.001)["small_allreduces"]
+    """Calls of one size on several hosts do not tell what a larger one would take."""
+    trace = exchanges(size=2048, count=100, each_s=0.001)
+    ranks = [replace(rank, host=f"node{rank.number}") for rank in trace.ranks]
+    finding = analyze_trace(replace(trace, ranks=ranks)).findings["small_allreduces"]
     assert (finding.gain_basis, finding.edits) == (Basis.UPPER_BOUND, ())
     assert finding.gain_interval_s is None
 
