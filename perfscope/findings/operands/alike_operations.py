@@ -71,15 +71,7 @@ def judge(run: Facts) -> Outcome:
             f"{at} does {worst.alike:,.0f} small operations of PyTorch in each step, of which "
             f"{worst.kinds:,.0f} would do"
         ),
-        summary=(
-            f"The graph of a backward pass holds {worst.operations:,.0f} operations. "
-            f"{worst.alike:,.0f} of them are of {worst.kinds:,.0f} kinds, as a loop leaves them "
-            f"that turns about {worst.turns:,} times and in which no turn needs what another one "
-            "has made. Each works on a few values, so that most of its "
-            f"{format_seconds(each_s)}, forward and back, is what a call costs. Done at once for "
-            "all turns, they would save "
-            f"{wording.saving(results, gain.seconds, is_bound=True)}."
-        ),
+        summary=_summary(worst, each_s, wording.saving(results, gain.seconds, is_bound=True)),
         gain=gain,
         confidence=Confidence.MEDIUM,
         is_inferred=loop is None,
@@ -88,6 +80,17 @@ def judge(run: Facts) -> Outcome:
         evidence=tuple(row for one in found for row in _evidence(one, seconds[one.rank])),
         actions=(_action(loop, worst),),
         overlaps=("single_samples", "repeated_work"),
+    )
+
+
+def _summary(worst: Alike, each_s: float, saving: str) -> str:
+    return (
+        f"The graph of a backward pass holds {worst.operations:,.0f} operations. "
+        f"{worst.alike:,.0f} of them are of {worst.kinds:,.0f} kinds, as a loop leaves them "
+        f"that turns about {worst.turns:,} times and in which no turn needs what another one "
+        "has made. Each works on a few values, so that most of its "
+        f"{format_seconds(each_s)}, forward and back, is what a call costs. Done at once for "
+        f"all turns, they would save {saving}."
     )
 
 
