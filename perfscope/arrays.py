@@ -44,6 +44,12 @@ def grouped(key: Ints) -> tuple[Ints, Ints]:
     return order, np.concatenate([[0], behind, [len(key)]])
 
 
+def joined(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """One array behind the other; of one alone there is no copy."""
+    every = list(parts)
+    return every[0] if len(every) == 1 else np.concatenate(every)
+
+
 def neighbors(sizes: Sequence[int], most: int) -> list[range]:
     """The places of neighboring tables that have at most so many rows together, or are alone."""
     if not sizes:

@@ -67,7 +67,10 @@ def read_bytes(path: Path, most_bytes: int) -> bytes:
     with open_input(path) as file:
         # a sparse file may claim more than any memory holds
         size = os.fstat(file.fileno()).st_size
-        content = file.read(most_bytes + 1) if size <= most_bytes else b""
+        # room is made for as much as is asked for: of a large limit that takes longer than reading
+        content = file.read(size + 1) if size <= most_bytes else b""
+        if len(content) > size:  # it grows, or is of a kind that does not tell its size
+            content += file.read(most_bytes - size)
     if max(size, len(content)) > most_bytes:
         text = f"It has {max(size, len(content)):,} bytes, and at most {most_bytes:,} are read"
         raise OSError(errno.EFBIG, text, str(path))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Ints, SmallCodes, is_one_of
+from perfscope.arrays import Bools, Ints, SmallCodes, is_one_of, joined
 from perfscope.attribution.activities import ACTIVITIES
+from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.together import REACH_PERIODS, period_ns
@@ -105,6 +107,47 @@ def activity_timeline(
     free = ~IS_COMMUNICATION[timeline.accounts[segments]]
     _put_collections(found, (starts, ends), _Samples.of(rank, known), free, hears_collections(rank))
     return found
+
+
+@dataclass(frozen=True)
+class Together:
+    """The activity timelines of some ranks as one table, one behind the other.
+
+    Ranks are told by their places among those asked for; `account` and `phase` are those of the
+    segments of the ranks' timelines. Columns have the shape (segments,).
+    """
+
+    each: Sequence[ActivityTimeline]
+    rank: Ints
+    begin: Times
+    length: Times
+    account: npt.NDArray[np.uint8]
+    phase: SmallCodes
+    stack: SmallCodes
+    activity: npt.NDArray[np.int8]
+
+    @classmethod
+    def of(
+        cls, ranks: Sequence[Rank], lines: Sequence[Timeline], told: npt.NDArray[np.int8]
+    ) -> Together:
+        """Those of timelines, or of pieces of them, of which there is one at least."""
+        found = [activity_timeline(*one, told) for one in zip(ranks, lines, strict=True)]
+        both = list(zip(found, lines, strict=True))
+        return cls(
+            found,
+            np.repeat(np.arange(len(found)), [len(own.activities) for own in found]),
+            joined(own.boundaries[:-1] for own in found),
+            joined(own.lengths for own in found),
+            joined(line.accounts[own.segments] for own, line in both),
+            joined(line.phases[own.segments] for own, line in both),
+            joined(own.stacks for own in found),
+            joined(own.activities for own in found),
+        )
+
+    def within(self, focus: Focus) -> Bools:
+        """Which segments begin in a focus."""
+        inside: Bools = (self.begin >= focus.start_ns) & (self.begin < focus.end_ns)
+        return inside
 
 
 def _put_collections(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, SmallCodes, is_one_of, taken
+from perfscope.arrays import Bools, Floats, SmallCodes, is_one_of, neighbors, taken
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
@@ -155,6 +155,15 @@ class Timeline:
     def outside_communication(self, focus: Focus) -> Cumulative:
         """W of the rank as a function of time: nanoseconds in the focus without communication."""
         return Cumulative.of(self.boundaries, self.work(focus))
+
+
+def some_at_once(every: Sequence[Timeline]) -> Iterator[tuple[list[int], list[Timeline]]]:
+    """Timelines that are looked at together, and of which ranks; a long one piece by piece."""
+    for group in neighbors([len(one.accounts) for one in every], MOST_AT_ONCE):
+        lines = [(position, part) for position in group for part in every[position].parts()]
+        for some in [lines] if len(group) > 1 else [[one] for one in lines]:
+            if some:
+                yield [position for position, _ in some], [part for _, part in some]
 
 
 def blocking_layer(rank: Rank, rows: Table, catalog: PhaseCatalog, trace: Trace) -> Layer:

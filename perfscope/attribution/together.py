@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Int32s, Ints, median
+from perfscope.arrays import Bools, Int32s, Ints, joined, median
 from perfscope.engine import engine
 from perfscope.matching.intervals import Layer, Times
 from perfscope.structures import dataclass
@@ -104,8 +104,8 @@ class Together:
             _one_table(gaps, np.repeat(shift, sizes)),
             _starts([own.start for own in gaps]),
             Samples(
-                _joined(times) + np.repeat(shift, np.diff(first)),
-                _joined([rows["stack"].astype(np.int64) for rows in stacks]),
+                joined(times) + np.repeat(shift, np.diff(first)),
+                joined([rows["stack"].astype(np.int64) for rows in stacks]),
                 first,
                 first[:-1] + valid,
                 np.array(began, np.int64) + shift,
@@ -153,10 +153,6 @@ def _one_table(every: Sequence[Gaps], shift: Times) -> Gaps:
         np.concatenate([own.kind + span for own, span in zip(every, spans, strict=True)]),
         np.concatenate([own.blocked for own in every]),
     )
-
-
-def _joined(parts: Sequence[Ints]) -> Ints:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def call_columns(operations: Table) -> CallColumns:

@@ -109,12 +109,12 @@ class _Making:
         rank, timeline = results.trace.ranks[row], results.timelines[row]
         begins, codes = [], []
         for part in timeline.parts():
-            moments = Moments.of(rank, part, self._functions, self._told)
-            found = self._table[moments.account, moments.activity]
+            moments = Moments.of([rank], [part], self._functions, self._told)
+            found = self._table[moments.all.account, moments.activity]
             for place, here in enumerate(self._in_functions(row, moments)):
                 first = self._temporary + place * len(ACCOUNTS)
-                found[here] = first + moments.account[here]
-            begins.append(moments.begin)
+                found[here] = first + moments.all.account[here]
+            begins.append(moments.all.begin)
             codes.append(found)
         boundaries = np.concatenate([*begins, timeline.boundaries[-1:]])
         whole = np.concatenate(codes)
@@ -127,9 +127,9 @@ class _Making:
 
     def _in_functions(self, row: int, moments: Moments) -> list[Bools]:
         """Which moments are work in functions of which a part is lost, by the kind of that."""
-        function = self._functions.functions_of(moments.stack)
+        function = self._functions.functions_of(moments.all.stack)
         wanted = self._wanted(self._held[row])
-        is_work = np.isin(moments.account, [INDEX[one] for one in self._working])
+        is_work = np.isin(moments.all.account, [INDEX[one] for one in self._working])
         is_work &= moments.activity < 0
         return [is_work & np.isin(function, wanted[kind]) for kind in OF_FUNCTIONS]
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, Ints, SmallCodes, blocks, rows_by
+from perfscope.arrays import Bools, Floats, Ints, blocks, joined, rows_by
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
+from perfscope.attribution.activity_timeline import GARBAGE, Together
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.attribution.not_training import IS_TRAINING
-from perfscope.attribution.timeline import Timeline
+from perfscope.attribution.timeline import Timeline, some_at_once
 from perfscope.losses.cause import OTHER_WORK, OUTSIDE, LossCause, cause_of_work
 from perfscope.losses.held_up import held_up, held_up_s
-from perfscope.losses.parts import whole_parts
+from perfscope.losses.parts import whole_parts_of_rows
 from perfscope.losses.places import Functions, Places
 from perfscope.losses.waiting import Cells
 from perfscope.matching.pool import dense
@@ -30,91 +29,87 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import name_of
 
+Found = defaultdict[LossCause, Ints]
+
 _WORK = np.isin(np.arange(len(ACCOUNTS)), [INDEX[account] for account in OTHER_WORK])
 
 
 def own_times(results: Results, places: Places) -> dict[LossCause, Ints]:
     """Nanoseconds of each rank by cause, shape (ranks,); waiting for others is not among them."""
-    ranks = len(results.trace.ranks)
-    found: defaultdict[LossCause, Ints] = defaultdict(lambda: np.zeros(ranks, np.int64))
+    nothing = np.zeros(len(results.trace.ranks), np.int64)
+    found: Found = defaultdict(nothing.copy)
     told = stack_activities(results.trace)
-    in_calls = _InCalls.of(results)
-    ranks_held = zip(results.trace.ranks, results.timelines, held_up_s(results), strict=True)
-    for position, (rank, timeline, held_s) in enumerate(ranks_held):
-        training_ns = 0
-        for part in timeline.parts():
-            moments = Moments.of(rank, part, places, told)
-            training_ns += moments.training_ns(results.focus)
-            for cause, ns in _other_work(results, places, moments):
-                found[cause][position] += ns
-        others = chain(
-            held_up(results, position, training_ns, held_s),
-            _by_account(in_calls, position, timeline),
-        )
-        for cause, ns in others:
-            found[cause][position] += ns
+    training_ns = nothing.copy()
+    for here, lines in some_at_once(results.timelines):
+        ranks = [results.trace.ranks[position] for position in here]
+        moments = Moments.of(ranks, lines, places, told)
+        training_ns[here] += moments.training_ns(results.focus)
+        for cause, rank, ns in _other_work(results, places, moments):
+            np.add.at(found[cause], np.array(here)[rank], ns)
+    for position, held_s in enumerate(held_up_s(results)):
+        for cause, lost_ns in held_up(results, position, int(training_ns[position]), held_s):
+            if lost_ns:
+                found[cause][position] += lost_ns
+    for cause, of_ranks in _by_account(results):
+        found[cause] += of_ranks
     return dict(found)
 
 
-def _by_account(
-    in_calls: _InCalls, position: int, timeline: Timeline
-) -> Iterator[tuple[LossCause, int]]:
+def _by_account(results: Results) -> Iterator[tuple[LossCause, Ints]]:
     """What the accounts alone tell: outside the focus, not known, and communication."""
-    totals = timeline.spent()[0]
+    totals = np.array([line.spent()[0] for line in results.timelines]).reshape(-1, len(ACCOUNTS))
     for account in OUTSIDE:
-        yield LossCause(LossKind.OUTSIDE, account), int(totals[INDEX[account]])
-    yield LossCause(LossKind.UNKNOWN), int(totals[INDEX[Account.UNTRACED]])
+        yield LossCause(LossKind.OUTSIDE, account), totals[:, INDEX[account]]
+    yield LossCause(LossKind.UNKNOWN), totals[:, INDEX[Account.UNTRACED]]
+    in_calls = _in_calls(results)
     for kind, account in (
         (LossKind.TRANSFER, Account.COMMUNICATION_TRANSFER),
         (LossKind.COMMUNICATION, Account.COMMUNICATION_OTHER),
     ):
-        whole = int(totals[INDEX[account]])
-        names, weights = in_calls.of_rank(position, is_known=kind is LossKind.TRANSFER)
-        for name, ns in zip(names, whole_parts(whole, weights).tolist(), strict=True):
-            yield LossCause(kind, operation=name), ns
+        whole = totals[:, INDEX[account]]
+        parts = whole_parts_of_rows(whole, in_calls[int(kind is LossKind.TRANSFER)])
+        yield LossCause(kind, operation=""), whole - parts.sum(axis=1)
+        for code in np.flatnonzero(parts.any(axis=0)).tolist():
+            yield LossCause(kind, operation=name_of(code)), parts[:, code]
 
 
 @dataclass(frozen=True)
 class Moments:
-    """A partition of a rank's life, shape (moments,); activities are such as are no training.
+    """A partition of the lives of ranks, shape (moments,); activities are such as are no training.
 
     A sample's stack speaks for the time around it, and may so stand on the other side of where a
     phase begins or ends: `is_seen` where the sample itself lies. An activity it tells anywhere.
     """
 
-    begin: Ints
-    length: Ints
-    account: npt.NDArray[np.uint8]
-    phase: SmallCodes
-    stack: SmallCodes
+    all: Together
     activity: npt.NDArray[np.int8]
     is_seen: Bools
 
     @classmethod
     def of(
-        cls, rank: Rank, timeline: Timeline, places: Functions, told: npt.NDArray[np.int8]
+        cls,
+        ranks: Sequence[Rank],
+        lines: Sequence[Timeline],
+        places: Functions,
+        told: npt.NDArray[np.int8],
     ) -> Moments:
-        """Those of a timeline; collections that were measured count for as long as they took."""
-        found = activity_timeline(rank, timeline, told)
-        account = timeline.accounts[found.segments]
-        activity = places.not_training(found.stacks, account)
-        activity[(found.activities == GARBAGE) & IS_TRAINING.take(account)] = GARBAGE
+        """Those of timelines; collections that were measured count for as long as they took."""
+        found = Together.of(ranks, lines, told)
+        activity = places.not_training(found.stack, found.account)
+        activity[(found.activity == GARBAGE) & IS_TRAINING.take(found.account)] = GARBAGE
+        seen = zip(found.each, ranks, strict=True)
         return cls(
-            found.boundaries[:-1],
-            found.lengths,
-            account,
-            timeline.phases[found.segments],
-            found.stacks,
+            found,
             activity,
-            _have_any(found.boundaries, rank.main_stacks["t"]),
+            joined(_have_any(own.boundaries, rank.main_stacks["t"]) for own, rank in seen),
         )
 
-    def training_ns(self, focus: Focus) -> int:
-        """Training work in the focus."""
-        first, behind = np.searchsorted(self.begin, (focus.start_ns, focus.end_ns))
-        inside = slice(first, behind)
-        is_meant = IS_TRAINING.take(self.account[inside]) & (self.activity[inside] < 0)
-        return int((self.length[inside] * is_meant).sum())
+    def training_ns(self, focus: Focus) -> Ints:
+        """Training work in the focus, by rank."""
+        found = self.all
+        is_meant = found.within(focus) & IS_TRAINING.take(found.account) & (self.activity < 0)
+        before = np.concatenate([[0], np.cumsum(found.length * is_meant)])
+        return np.diff(before[np.searchsorted(found.rank, np.arange(len(found.each) + 1))])
 
 
 def _have_any(boundaries: Ints, moments: Ints) -> Bools:
@@ -127,20 +122,21 @@ def _have_any(boundaries: Ints, moments: Ints) -> Bools:
 
 def _other_work(
     results: Results, places: Places, moments: Moments
-) -> Iterator[tuple[LossCause, int]]:
-    """Work that is no training, by account, phase, function and activity."""
-    here = np.flatnonzero(_WORK.take(moments.account) | (moments.activity >= 0))
+) -> Iterator[tuple[LossCause, Ints, Ints]]:
+    """Work that is no training, by account, phase, function and activity: ranks and lengths."""
+    found = moments.all
+    here = np.flatnonzero(_WORK.take(found.account) | (moments.activity >= 0))
     work = _Work(
-        moments.account[here],
-        moments.phase[here],
-        places.functions_of(moments.stack[here]),
+        found.account[here],
+        found.phase[here],
+        places.functions_of(found.stack[here]),
         moments.activity[here],
     )
     for cause, mine in work.causes(results, places):
         pieces = here[mine]
         seen = pieces[moments.is_seen[pieces] | (moments.activity[pieces] >= 0)]
-        places.see(cause, moments.stack[seen], moments.length[seen])
-        yield cause, int(moments.length[pieces].sum())
+        places.see(cause, found.stack[seen], found.length[seen])
+        yield cause, found.rank[pieces], found.length[pieces]
 
 
 @dataclass(frozen=True)
@@ -169,42 +165,27 @@ class _Work:
             yield cause, np.concatenate(parts)
 
 
-@dataclass(frozen=True)
-class _InCalls:
-    """What calls of the main locations took after the wait, in nanoseconds.
+def _in_calls(results: Results) -> Floats:
+    """What calls of the main locations took in the focus after the wait, in nanoseconds.
 
     By whether the wait is known, rank and operation code, shape (2, ranks, codes).
     """
-
-    ns: Floats
-
-    @classmethod
-    def of(cls, results: Results) -> _InCalls:
-        """Those in the focus."""
-        waits, focus, ranks = results.waits, results.focus, results.trace.ranks
-        pool, known = waits.pool, waits.known
-        main_tid = np.array([rank.main_tid for rank in ranks])
-        codes = int(pool.op.max(initial=0)) + 1
-        found = np.zeros((len(ranks), 2, codes))
-        for rows in blocks(len(pool)):  # whole nanoseconds: their sums are exact in any order
-            rank, is_known = pool.rank[rows], known[rows]
-            begin = np.where(is_known, waits.need[rows], pool.enter[rows])
-            spent = np.minimum(pool.exit[rows], focus.end_ns) - np.maximum(begin, focus.start_ns)
-            counts = (spent > 0) & (pool.tid[rows] == main_tid[rank])
-            first, behind = int(rank[0]), int(rank[-1]) + 1  # rows come rank after rank
-            cell = ((rank - first) * 2 + is_known) * codes + pool.op[rows]
-            size = (behind - first) * 2 * codes
-            told = np.bincount(cell[counts], spent[counts], size)
-            found[first:behind] += told.reshape(-1, 2, codes)
-        return cls(np.swapaxes(found, 0, 1))
-
-    def of_rank(self, position: int, *, is_known: bool) -> tuple[list[str], Floats]:
-        """The operations of a rank, and those nanoseconds of each; one without a name if none."""
-        by_code = self.ns[int(is_known), position]
-        codes = np.flatnonzero(by_code)
-        if not len(codes):
-            return [""], np.ones(1)
-        return [name_of(int(code)) for code in codes], by_code[codes]
+    waits, focus, ranks = results.waits, results.focus, results.trace.ranks
+    pool, known = waits.pool, waits.known
+    main_tid = np.array([rank.main_tid for rank in ranks])
+    codes = int(pool.op.max(initial=0)) + 1
+    found = np.zeros((len(ranks), 2, codes))
+    for rows in blocks(len(pool)):  # whole nanoseconds: their sums are exact in any order
+        rank, is_known = pool.rank[rows], known[rows]
+        begin = np.where(is_known, waits.need[rows], pool.enter[rows])
+        spent = np.minimum(pool.exit[rows], focus.end_ns) - np.maximum(begin, focus.start_ns)
+        counts = (spent > 0) & (pool.tid[rows] == main_tid[rank])
+        first, behind = int(rank[0]), int(rank[-1]) + 1  # rows come rank after rank
+        cell = ((rank - first) * 2 + is_known) * codes + pool.op[rows]
+        size = (behind - first) * 2 * codes
+        told = np.bincount(cell[counts], spent[counts], size)
+        found[first:behind] += told.reshape(-1, 2, codes)
+    return np.swapaxes(found, 0, 1)
 
 
 def work_cells(

@@ -31,3 +31,27 @@ def whole_parts(whole: int, weights: Floats) -> Ints:
     parts += full
     parts[order[:rest]] += 1
     return parts
+
+
+def whole_parts_of_rows(whole: Ints, weights: Floats) -> Ints:
+    """The same for each row, of the parts that have weight; nothing where none has.
+
+    Args:
+        whole: what is divided, shape (rows,).
+        weights: shape (rows, parts), whole numbers whose sums are below 2**53.
+    """
+    total = weights.sum(axis=1)
+    exact = np.divide(weights, total[:, None], where=total[:, None] > 0, out=np.zeros_like(weights))
+    exact *= whole[:, None]
+    parts: Ints = np.floor(exact).astype(np.int64)
+    left = whole - parts.sum(axis=1)
+    order = np.argsort(np.where(weights > 0, parts - exact, np.inf), axis=1, kind="stable")
+    gets_more = np.arange(weights.shape[1]) < left[:, None]
+    row, place = np.nonzero(gets_more)
+    parts[row, order[row, place]] += 1
+    for odd in np.flatnonzero((left < 0) | (left >= np.count_nonzero(weights, axis=1))).tolist():
+        has = weights[odd] > 0
+        parts[odd] = 0
+        if has.any():
+            parts[odd, has] = whole_parts(int(whole[odd]), weights[odd, has])
+    return parts

@@ -8,7 +8,7 @@ ended is closed at the end of the process and carries `RowFlag.OPEN`.
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum, IntFlag
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -156,8 +156,9 @@ PROFILE_DTYPE = np.dtype(
 )
 
 
+@cache
 def empty(dtype: np.dtype[Any]) -> Table:
-    """A table without rows."""
+    """A table without rows, one for all that have none."""
     return np.empty(0, dtype=dtype)
 
 

@@ -11,6 +11,7 @@ from perfscope.trace.elsewhere import ActivityElsewhere
 from perfscope.trace.model import Rank, Table
 
 MOMENTS = (
+    *("start_ns", "end_ns"),
     *("init_enter_ns", "init_exit_ns", "finalize_enter_ns", "program_end_ns"),
     "detail_end_ns",
 )
@@ -29,20 +30,19 @@ def _times_among(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def timed_tables(rank: Rank) -> dict[str, Table]:
     """The tables of a rank whose rows have times, by name."""
-    tables = {name: value for name, value in vars(rank).items() if hasattr(value, "dtype")}
-    return {name: table for name, table in tables.items() if times_of(table)}
+    return {
+        name: value
+        for name, value in vars(rank).items()
+        if hasattr(value, "dtype") and times_of(value)
+    }
 
 
 def move(rank: Rank, to: Moves) -> None:
     """Moves all times of a rank; `to` keeps their order."""
 
-    def moved(moment_ns: int) -> int:
-        return int(to(np.array([moment_ns], np.int64))[0])
-
-    rank.start_ns, rank.end_ns = moved(rank.start_ns), moved(rank.end_ns)
-    for name in MOMENTS:
-        if (moment := getattr(rank, name)) is not None:
-            setattr(rank, name, moved(moment))
+    moments = {name: at for name in MOMENTS if (at := getattr(rank, name)) is not None}
+    for name, at in zip(moments, to(np.array([*moments.values()], np.int64)).tolist(), strict=True):
+        setattr(rank, name, at)
     for table in timed_tables(rank).values():
         for column in times_of(table) if len(table) else ():
             table[column] = to(table[column])

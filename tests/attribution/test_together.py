@@ -1,17 +1,20 @@
 """What samples tell of many ranks in one table is what they tell of each rank alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.engine.many_ranks import SOURCE, write_many
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.cycles import surprise
 from perfscope.attribution.recurring import AGREE, _periodic, _Seen
 from perfscope.attribution.sampled import RankSamples, sample_ranks
 from perfscope.attribution.stack_rules import label_stacks
 from perfscope.attribution.together import Asked
+from perfscope.cli.main import main
 from perfscope.matching.intervals import Layer
 from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
@@ -113,3 +116,23 @@ def test_periods_of_many_functions_are_those_of_each(count: int) -> None:
     assert found == [longest_period(one.steps, one.known).tolist() for one in seen]
     assert any(found)
     assert not all(found)
+
+
+ASKED_TOGETHER = ("preparation", "rhythms", "timeline")
+
+
+@pytest.mark.usefixtures("capsys")
+def test_documents_do_not_tell_which_ranks_were_one_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alone(sizes: Sequence[int], _: int) -> list[range]:
+        return [range(place, place + 1) for place in range(len(sizes))]
+
+    write_many(SOURCE, tmp_path / "run", 5, slow=(3,))
+    documents = []
+    for place in ("together", "alone"):
+        main(["analyze", str(tmp_path / "run"), "--no-report", "-o", str(tmp_path / place)])
+        documents.append((tmp_path / place / "analysis.json").read_text(encoding="utf-8"))
+        for module in ASKED_TOGETHER:
+            monkeypatch.setattr(f"perfscope.attribution.{module}.neighbors", alone)
+    assert documents[0] == documents[1]

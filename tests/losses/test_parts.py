@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perfscope.losses.parts import whole_parts
+from perfscope.losses.parts import whole_parts, whole_parts_of_rows
 
 
 @example(31_625_638_753_468_414, [1.0, 1.8014398509481984e16, 2.0])
@@ -28,3 +28,21 @@ def test_parts_are_as_near_to_their_weights_as_whole_numbers_can_be(
             abs(part - whole * weight / total) < 1 + 1e-6
             for part, weight in zip(parts.tolist(), weights, strict=True)
         )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10**12), st.lists(st.integers(0, 10**9), min_size=6, max_size=6)),
+        min_size=1,
+        max_size=8,
+    )
+)
+@example([(7, [0, 0, 0, 0, 0, 0]), (5, [1, 0, 1, 1, 0, 1]), (0, [3, 0, 0, 0, 0, 0])])
+def test_rows_are_divided_as_each_is_alone(rows: list[tuple[int, list[int]]]) -> None:
+    whole, weights = np.array([row[0] for row in rows]), np.array([row[1] for row in rows], float)
+    for found, one, own in zip(
+        whole_parts_of_rows(whole, weights), whole.tolist(), weights, strict=True
+    ):
+        alone = whole_parts(one, own[own > 0]) if own.any() else np.zeros(0, np.int64)
+        assert found[own > 0].tolist() == alone.tolist()
+        assert not found[own == 0].any()

@@ -6,11 +6,11 @@ from dataclasses import field
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, is_one_of
+from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import search_within
 from perfscope.attribution.stack_rules import StackLabels, is_user_file, most_seen_line
-from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.together import period_ns
 from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
@@ -66,14 +66,22 @@ def call_sites(prepared: Prepared) -> CallSites:
     transfer: Counter[int] = Counter()
     waiting: Counter[int] = Counter()
     files: Counter[int] = Counter()
+    counted = [
+        (found, [INDEX[account] for account in accounts])
+        for found, accounts in (
+            (transfer, TRANSFER),
+            (waiting, (Account.COMMUNICATION_WAIT,)),
+            (files, (Account.IO,)),
+        )
+    ]
     stalls, trace = {}, prepared.trace
     for position, (rank, timeline) in enumerate(zip(trace.ranks, prepared.timelines, strict=True)):
         rows = prepared.focus.within(rank.main_stacks)
         if not len(rows):
             continue
-        transfer.update(_inside(rows, timeline, *TRANSFER))
-        waiting.update(_inside(rows, timeline, Account.COMMUNICATION_WAIT))
-        files.update(_inside(rows, timeline, Account.IO))
+        account = timeline.accounts[timeline.at(rows["t"])]
+        for found, accounts in counted:
+            found.update(rows["stack"][is_one_of(account, accounts)].tolist())
         stalled = Counter(_stalled(prepared, position, rows))
         stalls[rank.number] = places(trace, prepared.labels, stalled)
     return CallSites(
@@ -82,12 +90,6 @@ def call_sites(prepared: Prepared) -> CallSites:
         files=places(trace, prepared.labels, files),
         stalls=stalls,
     )
-
-
-def _inside(rows: Table, timeline: Timeline, *accounts: Account) -> list[int]:
-    """The stacks of the samples that lie in some accounts."""
-    stacks: list[int] = timeline.samples_in(rows, *accounts)["stack"].tolist()
-    return stacks
 
 
 def _stalled(prepared: Prepared, position: int, rows: Table) -> list[int]:

@@ -1,10 +1,12 @@
 """Phases: where each kind of work took its time, by rank."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
 from perfscope.attribution.own_places import (
     Samples,
@@ -71,11 +73,50 @@ class _Seen:
     waiting: Weights
 
 
+@dataclass(frozen=True)
+class _Entered:
+    """Which ranks show which phases: by phase their positions, and the phase of each mark."""
+
+    parts: Sequence[RankParts]
+    positions: Mapping[int, Sequence[int]]
+    marks: Sequence[Ints]  # of each rank
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> _Entered:
+        """Those that are marked, and those that samples show."""
+        marks = [prepared.catalog.of_rows(prepared.trace, part.phases) for part in prepared.parts]
+        positions: dict[int, list[int]] = {}
+        for position, (part, own) in enumerate(zip(prepared.parts, marks, strict=True)):
+            both = np.concatenate([own, part.samples.phase_rows[2]])
+            for index in np.flatnonzero(np.bincount(both)).tolist():
+                positions.setdefault(index, []).append(position)
+        return cls(prepared.parts, positions, marks)
+
+    def of_rank(
+        self, position: int, index: int
+    ) -> tuple[Table, tuple[Times, Times], tuple[Times, Times]]:
+        """Where a rank marked a phase: the rows, their starts, ends; and where samples show it."""
+        part = self.parts[position]
+        rows = part.phases[self.marks[position] == index]
+        start, end, label = part.samples.phase_rows
+        marked = rows["t0"].astype(np.int64), rows["t1"].astype(np.int64)
+        return rows, marked, (start[label == index], end[label == index])
+
+    def seen(self, index: int, samples: Sequence[Samples]) -> dict[int, Bools]:
+        """By position, which samples of a rank lie in a phase that it shows."""
+        found = {}
+        for position in self.positions.get(index, ()):
+            _, *both = self.of_rank(position, index)
+            starts, ends = (np.concatenate(parts) for parts in zip(*both, strict=True))
+            found[position] = samples[position].within(starts, ends)
+        return found
+
+
 def phases(prepared: Prepared) -> tuple[PhaseResult, ...]:
     """All phases that occur in the focus of analysis, in the order of `PhaseKind`."""
-    seconds, seen = _seconds(prepared), _seen(prepared)
+    seconds, seen, entered = _seconds(prepared), _seen(prepared), _Entered.of(prepared)
     found = [
-        _phase(prepared, index, seconds[index], seen)
+        _phase(prepared, index, seconds[index], seen, entered)
         for index in range(len(prepared.catalog.ids))
         if seconds[index].any()
     ]
@@ -91,12 +132,15 @@ def _seconds(prepared: Prepared) -> Ints:
     return result
 
 
-def _phase(prepared: Prepared, index: int, account_ns: Ints, seen: _Seen) -> PhaseResult:
+def _phase(
+    prepared: Prepared, index: int, account_ns: Ints, seen: _Seen, entered: _Entered
+) -> PhaseResult:
     trace = prepared.trace
     total = account_ns.sum(axis=1)
     communication = account_ns[:, IS_COMMUNICATION].sum(axis=1)
     entering = np.flatnonzero(total > 0)
-    windows, count, source = _windows(prepared, index)
+    windows, count, source = _windows(prepared, index, entered)
+    inside = entered.seen(index, seen.samples)
     catalog = prepared.catalog
     return PhaseResult(
         id=catalog.ids[index],
@@ -108,18 +152,19 @@ def _phase(prepared: Prepared, index: int, account_ns: Ints, seen: _Seen) -> Pha
         count=count,
         seconds_by_rank=tuple((total / 1e9).tolist()),
         communication_s_by_rank=tuple((communication / 1e9).tolist()),
-        where=_where(prepared, index, seen),
+        where=_where(prepared, index, seen, inside),
         efficiency=_efficiency(prepared, index, account_ns[entering], entering.tolist()),
         windows_s=tuple(windows),
-        looks_by_rank=_looks(prepared, index, seen) if source == SAMPLED else (),
+        looks_by_rank=_looks(inside, seen) if source == SAMPLED else (),
     )
 
 
-def _looks(prepared: Prepared, index: int, seen: _Seen) -> tuple[int, ...]:
+def _looks(inside: Mapping[int, Bools], seen: _Seen) -> tuple[int, ...]:
     """How often each rank was seen at work in a phase."""
-    pairs = zip(prepared.parts, seen.samples, strict=True)
-    inside = [(one.within(*_of_phase(prepared, part, index)), one.at_work) for part, one in pairs]
-    return tuple(int((here & at_work).sum()) for here, at_work in inside)
+    found = [0] * len(seen.samples)
+    for position, here in inside.items():
+        found[position] = int((here & seen.samples[position].at_work).sum())
+    return tuple(found)
 
 
 def _efficiency(
@@ -141,14 +186,17 @@ def _efficiency(
     return found if spoiled is None else withheld(found, spoiled)
 
 
-def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, float]], int, str]:
+def _windows(
+    prepared: Prepared, index: int, entered: _Entered
+) -> tuple[list[tuple[int, float, float]], int, str]:
     """The first occurrences inside the focus, how many there are, and where they come from."""
     focus = prepared.focus
     found: list[tuple[int, float, float]] = []
     sources: dict[str, int] = {}
     count = 0
-    for part in prepared.parts:
-        rows, marked, sampled = _occurrences(prepared, part, index)
+    for position in entered.positions.get(index, ()):
+        part = prepared.parts[position]
+        rows, marked, sampled = entered.of_rank(position, index)
         origins = ((source_of(part.rank.metadata, rows), marked), (SAMPLED, sampled))
         starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
         is_marked = np.arange(len(starts)) < len(rows)
@@ -168,17 +216,9 @@ def _windows(prepared: Prepared, index: int) -> tuple[list[tuple[int, float, flo
     return windows, count, source
 
 
-def _occurrences(
-    prepared: Prepared, part: RankParts, index: int
-) -> tuple[Table, tuple[Times, Times], tuple[Times, Times]]:
-    """Where a rank marked the phase: the rows, their starts and ends; and where samples show it."""
-    rows = part.phases[prepared.catalog.of_rows(prepared.trace, part.phases) == index]
-    start, end, label = part.samples.phase_rows
-    marked = rows["t0"].astype(np.int64), rows["t1"].astype(np.int64)
-    return rows, marked, (start[label == index], end[label == index])
-
-
-def _where(prepared: Prepared, index: int, seen: _Seen) -> tuple[Frame, ...]:
+def _where(
+    prepared: Prepared, index: int, seen: _Seen, inside: Mapping[int, Bools]
+) -> tuple[Frame, ...]:
     """The functions that do a phase's work, with the line seen most; first the one that is it.
 
     Only what was seen inside the phase counts: what ran before it is none of its functions.
@@ -187,14 +227,17 @@ def _where(prepared: Prepared, index: int, seen: _Seen) -> tuple[Frame, ...]:
     if not frames:
         return ()
     spent, wanted = np.zeros(len(frames)), np.zeros(len(trace.stacks))
-    for part, timeline, one in zip(prepared.parts, prepared.timelines, seen.samples, strict=True):
-        inside = one.within(*_of_phase(prepared, part, index))
-        is_seen = one.by_stack(trace, inside) > 0
-        wanted += one.by_stack(trace, inside & one.at_work)
+    for position, mine in inside.items():
+        timeline, one = prepared.timelines[position], seen.samples[position]
+        is_seen = one.by_stack(trace, mine) > 0
+        if not is_seen.any():
+            continue
+        wanted += one.by_stack(trace, mine & one.at_work)
         here = timeline.inside(prepared.focus) & (timeline.phases == index) & (timeline.stacks >= 0)
         here[here] = is_seen[timeline.stacks[here]]
         frame = labels.label_frame[timeline.stacks[here]]
-        spent += np.bincount(frame, timeline.lengths[here], minlength=len(frames))
+        ns = timeline.boundaries[1:][here] - timeline.boundaries[:-1][here]
+        spent += np.bincount(frame, ns, minlength=len(frames))
     functions: dict[Function, list[int]] = {}
     for level in np.flatnonzero(spent).tolist():
         functions.setdefault(frames[level].key, []).append(level)
@@ -222,9 +265,3 @@ def _seen(prepared: Prepared) -> _Seen:
         at_work=sum((one.by_stack(trace, one.at_work) for one in samples), none),
         waiting=sum((one.by_stack(trace, ~one.at_work) for one in samples), none),
     )
-
-
-def _of_phase(prepared: Prepared, part: RankParts, index: int) -> tuple[Times, Times]:
-    _, marked, sampled = _occurrences(prepared, part, index)
-    starts, ends = (np.concatenate(both) for both in zip(marked, sampled, strict=True))
-    return starts, ends

@@ -10,21 +10,17 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_timeline import (
-    ActivityTimeline,
-    activity_timeline,
-    hears_collections,
-)
+from perfscope.attribution.activity_timeline import Together, hears_collections
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.library_calls import seen_in
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.stack_rules import is_user_file
-from perfscope.attribution.timeline import MOST_AT_ONCE, Timeline
-from perfscope.matching.intervals import NOTHING, disjoint_layer, union
+from perfscope.attribution.timeline import some_at_once
+from perfscope.matching.intervals import NOTHING, Times, disjoint_layer, union
 from perfscope.matching.pool import dense
 from perfscope.schema.enums import Account, Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Rank
+from perfscope.trace.model import Frame, Rank, Table
 
 
 @dataclass(frozen=True)
@@ -68,12 +64,10 @@ def activities(prepared: Prepared) -> Activities:
     trace = prepared.trace
     told = stack_activities(trace)
     spent = _Spent(prepared, _Leaves.of(trace.frames, trace.stacks))
-    garbage = []
-    for position, rank in enumerate(trace.ranks):
-        for part in prepared.timelines[position].parts():
-            spent.see(position, part, activity_timeline(rank, part, told))
-        if (collected := _garbage(prepared, rank)) is not None:
-            garbage.append(collected)
+    for positions, lines in some_at_once(prepared.timelines):
+        ranks = [trace.ranks[position] for position in positions]
+        spent.see(positions, Together.of(ranks, lines, told))
+    garbage = [one for rank in trace.ranks if (one := _garbage(prepared, rank)) is not None]
     return Activities(tuple(spent.rows()), tuple(garbage), spent.untold_ns)
 
 
@@ -95,50 +89,39 @@ class _Pieces:
 
 @dataclass
 class _Spent:
-    """What the ranks spent, as far as their timelines were looked at.
-
-    Those of many ranks are short: they are added up together.
-    """
+    """What the ranks spent, as far as their timelines were looked at."""
 
     prepared: Prepared
     leaves: _Leaves
     ns: Counter[_Kind] = field(default_factory=Counter)
     calls: dict[_Kind, Counter[str]] = field(default_factory=dict)
     untold_ns: int = 0
-    seen: list[_Pieces] = field(default_factory=list)
-    """Not yet added."""
-    held: int = 0
 
-    def see(self, position: int, timeline: Timeline, found: ActivityTimeline) -> None:
-        """Looks at a part of the timeline of a rank, of which these activities were found."""
-        at, focus = found.boundaries[:-1], self.prepared.focus
-        free = ~IS_COMMUNICATION.take(timeline.accounts[found.segments])
-        first, behind = np.searchsorted(at, (focus.start_ns, focus.end_ns))
-        free[:first], free[behind:] = False, False
-        lengths, is_told = found.lengths, found.activities != NOTHING
-        self.untold_ns += int((lengths * (free & ~is_told)).sum())
+    def see(self, positions: Sequence[int], found: Together) -> None:
+        """Looks at timelines, or parts of them, of the ranks at these positions."""
+        free = found.within(self.prepared.focus) & ~IS_COMMUNICATION.take(found.account)
+        is_told = found.activity != NOTHING
+        self.untold_ns += int((found.length * (free & ~is_told)).sum())
         here = np.flatnonzero(free & is_told)
-        if not len(here):
-            return
-        rank = self.prepared.trace.ranks[position]
-        self.seen.append(
+        rank = found.rank[here]
+        in_step = found.account[here] == INDEX[Account.TRAINING]
+        edges = np.searchsorted(rank, np.arange(len(positions) + 1))
+        for place, position in enumerate(positions):
+            if len(steps := self.prepared.trace.ranks[position].steps):
+                own = slice(edges[place], edges[place + 1])
+                in_step[own] = _inside(steps, found.begin[here[own]])
+        self._add(
             _Pieces(
-                np.full(len(here), position, np.int64),
-                found.activities[here].astype(np.int64),
-                timeline.phases[found.segments][here].astype(np.int64),
-                found.stacks[here].astype(np.int64),
-                _in_steps(rank, timeline, found, here).astype(np.int64),
-                lengths[here],
+                np.array(positions)[rank],
+                found.activity[here].astype(np.int64),
+                found.phase[here].astype(np.int64),
+                found.stack[here].astype(np.int64),
+                in_step.astype(np.int64),
+                found.length[here],
             )
         )
-        self.held += len(here)
-        if self.held >= MOST_AT_ONCE:
-            self._add()
 
-    def _add(self) -> None:
-        held = zip(*(vars(pieces).values() for pieces in self.seen), strict=True)
-        pieces = _Pieces(*map(np.concatenate, held))
-        self.seen, self.held = [], 0
+    def _add(self, pieces: _Pieces) -> None:
         if not len(pieces.ns):
             return
         frame = _looked_up(self.prepared.labels.user_frame, pieces.stack)
@@ -160,8 +143,6 @@ class _Spent:
 
     def rows(self) -> list[ActivityRow]:
         """One row of each kind, rank after rank, most time first."""
-        if self.seen:
-            self._add()
         trace, ids = self.prepared.trace, self.prepared.catalog.ids
         ordered = sorted(self.ns.items(), key=lambda item: (item[0][0], -item[1], item[0]))
         return [
@@ -182,14 +163,11 @@ def _most(called: Counter[str] | None) -> str:
     return max(called.items(), key=lambda item: (item[1], item[0]))[0] if called else ""
 
 
-def _in_steps(rank: Rank, timeline: Timeline, found: ActivityTimeline, here: Ints) -> Bools:
-    """Which of some segments lie in training steps, or in training work where no step is known."""
-    if not len(rank.steps):
-        training: Bools = timeline.accounts == INDEX[Account.TRAINING]
-        return training[found.segments][here]
-    starts, ends = union(rank.steps["t0"].astype(np.int64), rank.steps["t1"].astype(np.int64))
+def _inside(steps: Table, moments: Times) -> Bools:
+    """Which moments lie in training steps."""
+    starts, ends = union(steps["t0"].astype(np.int64), steps["t1"].astype(np.int64))
     layer = disjoint_layer(starts, ends, np.zeros(len(starts), np.int64))
-    inside: Bools = layer.at(found.boundaries[here]) != NOTHING
+    inside: Bools = layer.at(moments) != NOTHING
     return inside
 
 

@@ -24,6 +24,11 @@ _HEAD = struct.Struct(
 )
 """Of a definition: a rank has dozens, and numpy takes longer for one than for all of a table."""
 
+NAME, STACK, COMMUNICATOR = (
+    int(kind) for kind in (DefinitionType.NAME, DefinitionType.STACK, DefinitionType.COMMUNICATOR)
+)
+"""As plain numbers: members of an enumeration take longer to compare than a name to be read."""
+
 MOST_BYTES = 1 << 30
 """A larger file of definitions is damage."""
 MOST_SHARED = 64
@@ -69,7 +74,9 @@ def read_definitions(path: Path) -> Definitions:
         return definitions
     damaged = 0
     for kind, number, payload in entries(content, path.name, definitions.notes):
-        if not _take(definitions, kind, number, payload):
+        if kind == NAME:  # most are
+            definitions.names.setdefault(number, payload.decode("utf-8", "replace"))
+        elif not _take(definitions, kind, number, payload):
             damaged += 1
     if damaged:
         definitions.notes.append(f"{path.name}: {damaged} damaged definitions were left out.")
@@ -78,29 +85,28 @@ def read_definitions(path: Path) -> Definitions:
 
 def entries(content: bytes, name: str, notes: list[str]) -> Iterator[tuple[int, int, bytes]]:
     """Type, id and payload of each definition in a file; what is cut off is said in `notes`."""
-    position = len(DEFINITIONS_MAGIC)
-    head_bytes = _HEAD.size
-    while position + head_bytes <= len(content):
-        kind, _, number, size = _HEAD.unpack_from(content, position)
+    position, end = len(DEFINITIONS_MAGIC), len(content)
+    head_bytes, taken_apart = _HEAD.size, _HEAD.unpack_from
+    while position + head_bytes <= end:
+        kind, _, number, size = taken_apart(content, position)
         start = position + head_bytes
         if kind == 0 and size == 0:
             return  # room allocated ahead and never used
-        if start + size > len(content):
+        behind = start + size
+        if behind > end:
             break
-        yield kind, number, content[start : start + size]
-        position = start + size
-    if position < len(content):
-        notes.append(f"{name}: cut off after {position} of {len(content)} bytes.")
+        yield kind, number, content[start:behind]
+        position = behind
+    if position < end:
+        notes.append(f"{name}: cut off after {position} of {end} bytes.")
 
 
 def _take(definitions: Definitions, kind: int, number: int, payload: bytes) -> bool:
-    if kind == DefinitionType.NAME:
-        definitions.names.setdefault(number, payload.decode("utf-8", "replace"))
-    elif kind == DefinitionType.STACK:
+    if kind == STACK:
         if len(payload) % 4:
             return False
         definitions.stacks.setdefault(number, struct.unpack(f"<{len(payload) // 4}I", payload))
-    elif kind == DefinitionType.COMMUNICATOR:
+    elif kind == COMMUNICATOR:
         communicator = _communicator(payload)
         if communicator is None:
             return False

@@ -23,7 +23,8 @@ def adopt_queues(rank: Rank, names: list[str]) -> None:
 
     The name of a get is added to `names`.
     """
-    calls = {place: found for place, name in enumerate(names) if (found := _parsed(name))}
+    own = [place for place, name in enumerate(names) if name.startswith(PACKAGE)]
+    calls = {place: found for place in own if (found := _parsed(names[place]))}
     if not calls:
         return
     phases = rank.phases

@@ -1,6 +1,7 @@
 """One numbering of names, frames, stacks and communicators for all ranks: ids become indices."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -87,6 +88,12 @@ class Interning:
         """All names, by index."""
         return list(self._names)
 
+    @cached_property
+    def _kind_names(self) -> dict[int, int]:
+        return {
+            kind: self._names.setdefault(kind.name.lower(), len(self._names)) for kind in PhaseKind
+        }
+
     @property
     def frames(self) -> list[Frame]:
         """All frames, by index."""
@@ -108,10 +115,7 @@ class Interning:
             names=names,
             stacks=self._number_stacks(definitions),
             communicators=self._number_communicators(definitions, rank),
-            kind_names={
-                kind: self._names.setdefault(kind.name.lower(), len(self._names))
-                for kind in PhaseKind
-            },
+            kind_names=self._kind_names,
             world_size=self._world_size,
         )
 

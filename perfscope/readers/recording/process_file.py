@@ -17,6 +17,7 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
 _BASE_NAME = re.compile(r"(\d{1,10})-(\d{1,19})$")
+_FLAGS = sum(HeaderFlag)
 _AS_THEY_ARE = ("rank", "size", "exit_code", "time_namespace", "mono0_ns", "real0_ns")
 _MOMENTS = ("init_exit_ns", "finalize_enter_ns", "alive_ns", "exit_ns", "first_drop_ns")
 
@@ -111,7 +112,7 @@ def read_process(
     header, start_ns, bound_ns = file.header, calls.start_ns, calls.bound_ns
     notes = [f"{path.name}: {note}" for note in file.notes]
     match = _BASE_NAME.match(path.stem)
-    flags = HeaderFlag(int(header["flags"]) & sum(HeaderFlag))
+    flags = HeaderFlag(int(header["flags"]) & _FLAGS)
     metadata, problem = _metadata(path.with_suffix(".json"), flags)
     notes += [problem] if problem else []
     definitions = read_definitions(path.with_suffix(".def"))

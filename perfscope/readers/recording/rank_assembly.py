@@ -33,6 +33,7 @@ from perfscope.trace.operations import code_of
 from perfscope.trace.started import STARTED
 from perfscope.units import counted, were
 
+_OF_A_THREAD = ("tid", "name", "cpu_ns", "queue_ns", "seen", "runnable_seen")
 _FINALIZE = code_of("MPI_Finalize")
 
 
@@ -180,16 +181,10 @@ def _threads(header: np.void) -> tuple[ThreadInfo, ...]:
     entries = header["threads"]
     used = entries[(entries["seen"] > 0) & (entries["runnable_seen"] <= entries["seen"])]
     used = used[(used["cpu_ns"] < MAX_AMOUNT) & (used["queue_ns"] < MAX_AMOUNT)]
+    columns = (used[name].tolist() for name in _OF_A_THREAD)
     return tuple(
-        ThreadInfo(
-            tid=int(entry["tid"]),
-            name=bytes(entry["name"]).split(b"\0")[0].decode("utf-8", "replace"),
-            cpu_ns=int(entry["cpu_ns"]),
-            queue_delay_ns=int(entry["queue_ns"]),
-            samples=int(entry["seen"]),
-            runnable_samples=int(entry["runnable_seen"]),
-        )
-        for entry in used
+        ThreadInfo(tid, name.split(b"\0")[0].decode("utf-8", "replace"), *amounts)
+        for tid, name, *amounts in zip(*columns, strict=True)
     )
 
 

@@ -1,7 +1,7 @@
 """The calls and completions in the records of a process, without those that cannot be true."""
 
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import cast
 
 import numpy as np
@@ -22,6 +22,11 @@ EXCHANGING = codes_mask([OperationClass.SENDRECV])
 
 _BITS = ((1, KNOWN), (2, IS_COLLECTIVE), (4, POLLING), (8, EXCHANGING))
 """What the engine has to know of an operation code."""
+
+
+@cache
+def _codes() -> bytes:
+    return np.asarray(sum(bit * mask.astype(np.uint8) for bit, mask in _BITS), np.uint8).tobytes()
 
 
 class Fault(Enum):
@@ -88,14 +93,13 @@ class RecordedCalls:
         """The header is known, and that so many slots follow at most."""
         self.start_ns = int(header["process_start_ns"])
         self.bound_ns = _bound(header, self.start_ns, self._latest_unix_ns)
-        codes = sum(bit * mask.astype(np.uint8) for bit, mask in _BITS)
         self._found = engine.RecordedCalls(
             {
                 "first_ns": self.start_ns,
                 "bound_ns": self.bound_ns,
                 "amounts_below": MAX_AMOUNT,
                 "last_kind": int(max(RecordKind)),
-                "operations": np.asarray(codes, np.uint8).tobytes(),
+                "operations": _codes(),
             }
         )
         told = int(np.minimum(header["totals"]["count"], np.uint64(slots)).sum())

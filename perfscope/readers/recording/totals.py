@@ -20,6 +20,7 @@ MAX_THREADS_PER_RANK = 4096
 """So many threads at most can have spent time in one operation at once; more time is damage."""
 SHOWN_OPERATIONS = 5
 
+_ENDED = (HeaderFlag.FINALIZED | HeaderFlag.EXITED).value
 _POLLING = codes_mask([OperationClass.TEST, OperationClass.PROBE, OperationClass.CONTROL])
 
 
@@ -72,7 +73,7 @@ def _with_open(total: Total, seen: _Recorded | None) -> Total:
 def _told(header: np.void) -> dict[int, Total]:
     """Totals as they stand; calls that are counted in a cell may be in no other total."""
     plain, cells = header["totals"], header["cells"]
-    codes = np.flatnonzero(plain != np.zeros(1, plain.dtype))
+    codes = np.flatnonzero(plain.view(np.int64).reshape(len(plain), -1).any(axis=1))
     told: dict[int, Total] = dict(zip(codes.tolist(), plain[codes].tolist(), strict=True))
     if not header["thinning"]["is_total_in_cells"]:
         return told
@@ -96,7 +97,7 @@ def _agrees(process: ProcessFile, code: int, total: Total, seen: _Recorded) -> b
         return count >= seen.closed and (count > seen.rows[0] or ns <= seen.rows[1])
     if count < seen.closed:
         return False
-    ended = process.flags & (HeaderFlag.FINALIZED | HeaderFlag.EXITED)
+    ended = process.flags.value & _ENDED
     if count > seen.closed or not ended or seen.rows[0] != seen.closed:
         return ns >= seen.closed_ns
     return (ns, sent, received) == (seen.closed_ns, *seen.rows[2:])
