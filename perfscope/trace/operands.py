@@ -10,6 +10,7 @@ from typing import Any
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.model import Frame
+from perfscope.trace.power_times import number, powers_of
 
 MANY_CONTENTS = 64
 """Different contents that are counted; so many stand for more."""
@@ -105,6 +106,15 @@ class Multiplied:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """A power of a variable that multiplications and a root would make, and what these take."""
+
+    name: str
+    exponent: float
+    share: float  # of what the power takes, as it was timed when the program was over; 1 unknown
+
+
+@dataclass(frozen=True)
 class WorkedOn:
     """One instruction of the program, and all that it was seen to take."""
 
@@ -134,6 +144,7 @@ class WorkedOn:
     fed_back: tuple[str, ...] = ()
     outside: int = 0  # of a function, a digest of what it reads of its module; 0 unknown
     multiplied: Multiplied | None = None  # of a product that is there for another one
+    raised: Raised | None = None
 
 
 def worked_on(metadata: Mapping[str, Any], what: str = "sites") -> tuple[WorkedOn, ...]:
@@ -145,7 +156,8 @@ def worked_on(metadata: Mapping[str, Any], what: str = "sites") -> tuple[WorkedO
     sites = told.get(what) if isinstance(told, Mapping) else None
     if not isinstance(told, Mapping) or not isinstance(sites, Sequence):
         return ()
-    return tuple(_sites(sites, _times(told.get("subnormal_times"))))
+    times = _times(told.get("subnormal_times"))
+    return tuple(_sites(sites, times, powers_of(metadata.get("powers"))))
 
 
 def _times(told: Any) -> Mapping[str, float]:
@@ -155,7 +167,9 @@ def _times(told: Any) -> Mapping[str, float]:
     return {name: float(one) for name, one in numbers.items() if 0 < one < sys.maxsize}
 
 
-def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedOn]:
+def _sites(
+    sites: Sequence[Any], times: Mapping[str, float], powers: Mapping[tuple[str, float], float]
+) -> Iterator[WorkedOn]:
     for site in sites:
         if not isinstance(site, Mapping):
             continue
@@ -185,6 +199,7 @@ def _sites(sites: Sequence[Any], times: Mapping[str, float]) -> Iterator[WorkedO
             fed_back=_names(site.get("fed_back"), _MOST_COMPUTED),
             outside=_count(site, "outside"),
             multiplied=_multiplied(site.get("multiplied")),
+            raised=_raised(site, powers),
         )
 
 
@@ -224,6 +239,21 @@ def _multiplied(told: Any) -> Multiplied | None:
         by_shape=_shape(told.get("by_shape")),
         is_first=told.get("is_first") is True,
     )
+
+
+def _raised(site: Mapping[str, Any], powers: Mapping[tuple[str, float], float]) -> Raised | None:
+    told = site.get("power")
+    found = number(told.get("exponent")) if isinstance(told, Mapping) else None
+    if not isinstance(told, Mapping) or found is None:
+        return None
+    name = str(told.get("of", ""))[:LONGEST_NAME]
+    operands = site.get("operands")
+    types = [
+        str(one.get("dtype"))
+        for one in (operands if isinstance(operands, Sequence) else ())
+        if isinstance(one, Mapping) and one.get("name") == name
+    ]
+    return Raised(name, found, min((powers.get((one, found), 1.0) for one in types), default=1.0))
 
 
 def _callers(told: Any) -> Iterator[tuple[Frame, int]]:

@@ -190,8 +190,8 @@ switches.note = note
 def test_no_more_than_so_much_text_is_searched(job: Callable[..., Job], bound: str) -> None:
     script = f"""
 import tracemalloc
-from perfscope_agent import switches
-switches.{bound} = 20
+from perfscope_agent import sources
+sources.{bound} = 20
 tracemalloc.start()
 """
     assert lines(job(script, variables=RANK_ZERO)) == {}

@@ -11,7 +11,8 @@ from .kinds import Callable
 def finish() -> None:
     """At exit, when all else is written: what kills the process now costs nothing but this."""
     anomaly = sys.modules.get("%s.frameworks.torch_anomaly" % __package__)
-    actions = [("lines that switch modes on", _note_lines)]
+    actions = [("lines that switch modes on", _note_lines), ("powers", _time_powers)]
+    actions.append(("lines that deal out work", _note_splits))
     if anomaly is not None:
         actions.append(("searches for NaN", anomaly.measure))
     is_new = [_done(*one) for one in actions]
@@ -33,3 +34,15 @@ def _note_lines() -> bool:
     from . import switches
 
     return switches.note()
+
+
+def _time_powers() -> bool:
+    """As what looks at operands loads it, there is nothing to time without."""
+    powers = sys.modules.get("%s.powers" % __package__)
+    return powers is not None and bool(powers.measure())
+
+
+def _note_splits() -> bool:
+    from . import splits
+
+    return splits.note()

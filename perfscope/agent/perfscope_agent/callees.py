@@ -33,6 +33,7 @@ _own_self: Callable[[Any], Any] = _members(_Builtin)["__self__"].__get__
 _bound: Callable[[Any], Any] = _members(_Method)["__func__"].__get__
 _own_name: Callable[[Any], object] = _members(_Builtin)["__name__"].__get__
 _MISSING = object()
+_builtins = _contents(sys.modules["builtins"])
 _ALIASES = {"posix": "os", "nt": "os", "_io": "io"}
 
 _known: dict[tuple[int, int], str] = {}
@@ -303,7 +304,10 @@ def _is_python(member: Any) -> bool:
 
 
 def _of_class(kind: type) -> str:
-    return _qualified(_text(_module(kind)), _text(_qualname(kind)))
+    module, name = _text(_module(kind)), _text(_qualname(kind))
+    # a type of C that names no module is told to be Python's own, whose names are there or small
+    is_unknown = module == "builtins" and name[:1].isupper() and name not in _builtins
+    return name if is_unknown else _qualified(module, name)
 
 
 def _qualified(module: str, name: str) -> str:

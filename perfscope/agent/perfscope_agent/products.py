@@ -41,7 +41,7 @@ def product(code: CodeType, last: int) -> Product | None:
     if factors is None or behind is None or not _multiplies(code, behind[0]):
         return None
     place, is_first = behind
-    both = _taken(code, place)
+    both = taken(code, place)
     other = _path(code, both[is_first]) if both is not None else ()
     return Product(*factors, other, is_first=is_first) if other else None
 
@@ -51,9 +51,9 @@ def _multiplies(code: CodeType, last: int) -> bool:
     raw = code.co_code
     if not 0 <= last < len(raw):
         return False
-    name, argument = _names[raw[last]], branches.argument(raw, last)
-    if _symbol(name, argument).endswith("_MATRIX_MULTIPLY"):
+    if symbol(code, last).endswith("_MATRIX_MULTIPLY"):
         return True
+    name, argument = _names[raw[last]], branches.argument(raw, last)
     if name == "PRECALL" or bytecode.call_shape(name, argument)[0] != 2:
         return False
     found = bytecode.called(code, last)
@@ -73,6 +73,14 @@ def _is_of_module(code: CodeType, called: bytecode.Expression) -> bool:
     return isinstance(variables.get(str(root), opcode), type(opcode))
 
 
+def symbol(code: CodeType, last: int) -> str:
+    """What the operator at an offset is called, by Pythons of all versions; "" behind the end."""
+    raw = code.co_code
+    if not 0 <= last < len(raw):
+        return ""
+    return _symbol(_names[raw[last]], branches.argument(raw, last))
+
+
 def _symbol(name: str, argument: int) -> str:
     """What an operator is called, by Pythons of all versions."""
     symbols = getattr(opcode, "_nb_ops", ())
@@ -80,7 +88,7 @@ def _symbol(name: str, argument: int) -> str:
     return str(symbols[argument][0]) if is_numbered else name
 
 
-def _taken(code: CodeType, last: int) -> tuple[list[tuple[str, int]], ...] | None:
+def taken(code: CodeType, last: int) -> tuple[list[tuple[str, int]], ...] | None:
     """The instructions that made the two values which a product takes."""
     raw = code.co_code
     above, own = bytecode.call_shape(_names[raw[last]], branches.argument(raw, last))
@@ -92,7 +100,7 @@ def _taken(code: CodeType, last: int) -> tuple[list[tuple[str, int]], ...] | Non
 
 def _factors(code: CodeType, last: int) -> tuple[list[str], list[str]] | None:
     """The names that the two factors are made of; None where they are made in another way."""
-    both = _taken(code, last)
+    both = taken(code, last)
     if both is None or not all(made and all(map(_is_by_element, made)) for made in both):
         return None
     left, right = (

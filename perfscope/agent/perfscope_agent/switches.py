@@ -7,15 +7,9 @@ a mode was on. Of a job with known ranks the first one searches: all run the sam
 
 from __future__ import annotations
 
-import os
-import sys
+from . import metadata, recorder, roles, sources
+from .kinds import Any
 
-from . import files, metadata, own_threads, recorder, roles
-from .kinds import Any, Iterator
-
-_MOST_FILES = 500
-_MOST_BYTES = 1 << 24  # read, of all files
-_MOST_PARSED = 1 << 20  # of those in which a name stands; trees of syntax are large
 _MOST_PLACES = 8
 
 _ANY, _NONE = "", "-"
@@ -58,7 +52,7 @@ def note() -> bool:
     if not wanted or roles.rank_and_size()[0] > 0:
         return False
     found: dict[str, list[str]] = {}
-    for file, text in _texts(_words(wanted)):
+    for file, text in sources.texts(_words(wanted)):
         for fact, function, line in _uses(text):
             places = found.setdefault(fact, []) if fact in wanted else None
             if places is not None and len(places) < _MOST_PLACES:
@@ -76,50 +70,14 @@ def _words(wanted: set[str]) -> list[bytes]:
     return [word.encode() for word, fact in told if fact in wanted]
 
 
-def _program_files() -> list[str]:
-    """The files of the program that have been loaded, the script before its modules."""
-    kind, name = roles.program(roles.command_line())
-    spec = own_threads.contents("__main__").get("__spec__")
-    # of a script Python takes the name away when it is over
-    own = name if kind == "script" else getattr(spec, "origin", None)
-    found = [os.path.join(str(metadata.facts.get("cwd")), own)] if type(own) is str else []
-    for module in list(sys.modules):
-        file = own_threads.contents(module).get("__file__")
-        if type(file) is str and file.endswith(".py"):
-            found.append(file)
-    whole = dict.fromkeys(map(os.path.abspath, found))
-    return [one for one in whole if files.is_program(one)][:_MOST_FILES]
-
-
-def _texts(words: list[bytes]) -> Iterator[tuple[str, bytes]]:
-    """The files that hold one of the words, and their text, as far as there is not too much."""
-    left, parsed = _MOST_BYTES, _MOST_PARSED
-    for file in _program_files():
-        try:
-            with open(file, "rb") as stream:
-                text = stream.read(min(left, _MOST_PARSED) + 1)
-        except OSError:
-            continue
-        if len(text) > left:
-            return
-        left -= len(text)
-        if len(text) <= parsed and any(word in text for word in words):
-            parsed -= len(text)
-            yield file, text
-
-
 def _uses(text: bytes) -> list[tuple[str, str, int]]:
     """Fact, function and line of all that sets a mode in a file, as far as it can be read."""
     import ast  # only where a mode was on, and in the main thread
-    import warnings
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the program's text, which it has had
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+    tree = sources.tree(ast, text)
+    if tree is None:
         return []
-    nodes = list(_nodes(ast, tree))
+    nodes = list(sources.nodes(ast, tree))
     origins = _origins(ast, [node for _, node in nodes])
     found = [
         (fact, function, line)
@@ -127,18 +85,6 @@ def _uses(text: bytes) -> list[tuple[str, str, int]]:
         for fact, line in _set_by(ast, node, origins)
     ]
     return sorted(set(found), key=lambda one: one[2])
-
-
-def _nodes(ast: Any, tree: Any) -> Iterator[tuple[str, Any]]:
-    """All of a tree, each with the function that it is in."""
-    left = [("<module>", tree)]
-    while left:
-        function, node = left.pop()
-        yield function, node
-        is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        body = {id(one) for one in node.body} if is_function else ()
-        below = ast.iter_child_nodes(node)
-        left += [(node.name if id(one) in body else function, one) for one in below]
 
 
 def _origins(ast: Any, nodes: list[Any]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from . import accesses, bytecode, flows, loops, products, recorder
+from . import accesses, bytecode, flows, loops, powers, products, recorder
 from .contents import AtMeetings, Contents
 from .kinds import Any, CodeType
 from .operand_arrays import Array
@@ -92,6 +92,7 @@ class Site:
         stored = bytecode.stored_local(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.product = products.product(code, last)
+        self.power = powers.power(code, last)
         self.applied: Array | None = None  # what its product was seen to be multiplied by
         self.visits = self.looks = self.whole_looks = self.result_looks = self.callees = 0
         self.first_ns, self.last_ns, self.is_innermost = 0, 0, True
@@ -134,6 +135,13 @@ class Site:
             "by_shape": list(array.shape),
             "is_first": product.is_first,
         }
+
+    def _raised(self) -> dict[str, Any]:
+        """What it raises to which power, if it does."""
+        power = self.power
+        if power is None:
+            return {}
+        return {"power": {"of": redact_value(power.name), "exponent": power.exponent}}
 
     def place(self, places: Places) -> str:
         """Its function, file and line."""
@@ -195,6 +203,7 @@ class Site:
             "picked_apart": self._apart(),
             "adds": self.adds,
             **({} if self.applied is None else {"multiplied": self._multiplied()}),
+            **self._raised(),
             "met": [redact_value(name) for name in self.met],
             "made": self._made(places),
             "updated": [redact_value(n) for n, _ in operands if n.partition("[")[0] in updated],

@@ -1,5 +1,7 @@
 """What is said of ranks that work longer than others: who, where, how long, and what to change."""
 
+from collections.abc import Sequence
+
 from perfscope.findings.core import wording
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts
@@ -7,6 +9,7 @@ from perfscope.findings.facts.imbalance_judgment import Judgment, spent
 from perfscope.findings.facts.uneven_work import Excess
 from perfscope.metrics.results import Results
 from perfscope.savings import LEAST_TOLD
+from perfscope.trace.model import Frame
 from perfscope.units import capitalized, format_seconds
 
 EVIDENT_PART = 0.01  # of the largest excess: less says nothing
@@ -53,8 +56,11 @@ def unseen(results: Results, facts: ImbalanceFacts) -> str:
     return f"{missing}: {spends(facts)}."
 
 
-def less_work(facts: ImbalanceFacts) -> str:
-    """How much less the overloaded ranks are to do, where all ranks do it, and why."""
+def less_work(facts: ImbalanceFacts, splits: Sequence[Frame]) -> str:
+    """How much less the overloaded ranks are to do, where all ranks do it, and why.
+
+    `splits` are the lines of the program that deal out work by rank.
+    """
     top, who = facts.excess[0], wording.ranks(facts.overloaded)
     if facts.is_single:
         do = "do" if len(facts.overloaded) > 1 else "does"
@@ -67,8 +73,18 @@ def less_work(facts: ImbalanceFacts) -> str:
     less = f"{100 * (1.0 - left) * top.seconds / top.own_s:.0f} %"
     given = f"and {others(facts)} that much more"
     given = given if left else f"as much as {others(facts)} do"
-    set_at = " The split may be set elsewhere, where the data is dealt out." if left else ""
+    set_at = f" {_set_at(splits)}" if left else ""
     return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}.{set_at}"
+
+
+def _set_at(splits: Sequence[Frame]) -> str:
+    """Where the split is set: sure where one line of the program alone derives it from the rank."""
+    if not splits:
+        return "The split may be set elsewhere, where the data is dealt out."
+    lines = [wording.place(one) for one in splits]
+    if len(lines) == 1:
+        return f"The split is set in {lines[0]}."
+    return f"The split is set in {', '.join(lines[:-1])} or {lines[-1]}."
 
 
 def why_differs(found: Judgment) -> str:

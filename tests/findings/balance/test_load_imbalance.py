@@ -45,6 +45,25 @@ def test_two_ranks_share_their_work() -> None:
     assert "an even split over the ranks, 4.95 s of that on each." in finding.actions[0]
 
 
+@pytest.mark.parametrize(
+    ("splits", "told"),
+    [
+        (["mine\x1f/job/tiles.py\x1f8"], "The split is set in mine() (tiles.py:8)."),
+        (["a\x1f/job/t.py\x1f8", "b\x1f/job/t.py\x1f9"], "set in a() (t.py:8) or b() (t.py:9)."),
+        ([f"a\x1f/job/t.py\x1f{line}" for line in range(9)], "The split may be set elsewhere"),
+        (["odd", 7], "The split may be set elsewhere"),
+        (7, "The split may be set elsewhere"),
+    ],
+    ids=["one", "two", "many", "odd", "a number"],
+)
+def test_where_the_split_is_set(splits: object, told: str) -> None:
+    """A line that derives bounds from the rank, as the program's files tell it."""
+    trace = training_run(Plan(ranks=2, slow_rank=1, slow_backward_s=0.05))
+    first = replace(trace.ranks[0], metadata={**trace.ranks[0].metadata, "splits": splits})
+    finding = analyze_trace(replace(trace, ranks=[first, *trace.ranks[1:]])).findings
+    assert told in finding["load_imbalance"].actions[0]
+
+
 def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> None:
     """A strict gain in all of 4 steps would be as certain as can be, were there an interval."""
     short = Plan(steps=4, ranks=2, slow_rank=1, slow_backward_s=0.5, samples=(8, 16))

@@ -48,6 +48,7 @@ def analyzed(
     called: Sequence[dict[str, Any]] = (),
     library: tuple[str, str, int] = LIBRARY,
     loaders: Sequence[dict[str, Any]] = (),
+    powers: object = None,
 ) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
@@ -61,7 +62,8 @@ def analyzed(
         told = {"looks": 10, "cpu_ns": 1, "sites": list(own), **timed}
         told["called"] = list(called[number : number + 1])
         torch = {"torch": {"loaders": list(loaders)}} if loaders else {}
-        rank.set(metadata={"operands": told, "versions": versions, "frameworks": torch})
+        noted = {"operands": told, "versions": versions, "frameworks": torch, "powers": powers}
+        rank.set(metadata=noted)
         for step, begin in rank.steps(STEPS, 0.2):
             is_hot = step < STEPS // 2 if is_one_call else True
             rank.stack(begin + 0.001, (MAIN, HOT, library) if is_hot else (MAIN, OTHER))
