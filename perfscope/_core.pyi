@@ -238,6 +238,32 @@ def units_of_moments(
     `edges` is where the moments of each rank begin, and the end.
     """
 
+def chosen_calls(
+    columns: tuple[Ints, Ints, Small, npt.NDArray[np.uint16]],
+    is_chosen: Bytes,
+    ranks: int,
+    start: int,
+    end: int,
+) -> tuple[Ints, Ints, Ints, Small, npt.NDArray[np.uint16], Ints, Ints]:
+    """Some calls in their order, with times clipped to [start, end].
+
+    The columns are enter, exit, rank (ascending) and op. Gives the place of each among all calls,
+    these columns, where each rank's begin, and of all calls the place among the chosen ones, -1
+    none, with one more at the end, -1.
+    """
+
+def needs_of_meetings(
+    columns: tuple[Ints, Ints, Ints, Ints, Bytes, Ints],
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Starts, rows and parents of the hubs of meetings, and pairs: a row, and what it needs.
+
+    The columns are starts, rows, kind, root, silent and ends, as `Meetings` has them; hubs and
+    pairs are told as in `Dependencies`.
+    """
+
+def needed_before(arrival: Ints, hubs: tuple[Ints, Ints, Ints], row: Ints, on: Ints) -> Ints:
+    """Before which time each row cannot complete, for given arrivals; hubs and pairs as above."""
+
 def collectives_of_rows(
     members: Ints, starts: Ints, carried: Ints, calls: Small, call_count: int
 ) -> tuple[Ints, Small]:

@@ -1,5 +1,6 @@
 #include "probe_rows.h"
 
+#include "replay/layout.h"
 #include "replay/program.h"
 #include "replay/row_collectives.h"
 #include "replay/row_times.h"
@@ -113,6 +114,40 @@ public:
         expect(std::accumulate(by_phase.begin(), by_phase.end(), 0.0) == all, "work by phase is not all");
     }
 
+    // Meetings of all calls, one after the other.
+    void laid_out() const
+    {
+        std::vector<uint8_t> some(calls_);
+        std::vector<int64_t> ends(calls_), all(calls_), starts{0}, kind, root;
+        std::vector<uint16_t> op(calls_);
+        for (size_t call = 0; call < calls_; call++) {
+            some[call] = static_cast<uint8_t>(pick(2));
+            all[call] = static_cast<int64_t>(call);
+            ends[call] = pick(calls_ + 1) - 1;
+            if (call + 1 < calls_ && pick(3))
+                continue;
+            root.push_back(starts.back());
+            kind.push_back(pick(4));
+            starts.push_back(static_cast<int64_t>(call) + 1);
+        }
+        const ChosenCalls chosen =
+            choose_calls({enter_.data(), exit_.data(), rank_.data(), op.data(), calls_, 3}, some.data(), 100, 900);
+        for (size_t place = 0; place < chosen.call.size(); place++)
+            expect(chosen.place[static_cast<size_t>(chosen.call[place])] == static_cast<int64_t>(place),
+                   "a chosen call does not stand in its place");
+        const NeedsOfMeetings needs = needs_of_meetings({{starts.data(), starts.size()},
+                                                         {all.data(), all.size()},
+                                                         {kind.data(), kind.size()},
+                                                         {root.data(), root.size()},
+                                                         some.data(),
+                                                         ends.data()});
+        const Lists hubs{{needs.hub_starts.data(), needs.hub_starts.size()}, {needs.hub_rows.data(), needs.hub_rows.size()}};
+        const std::vector<int64_t> before = needed_before({enter_.data(), enter_.size()}, hubs, needs.hub_parent.data(),
+                                                          {needs.row.data(), needs.row.size()}, needs.on.data());
+        for (size_t call = 0; call < calls_; call++)
+            expect(before[call] >= enter_[call], "a call needs nothing as late as its own arrival");
+    }
+
 private:
     static constexpr size_t SEGMENTS = 6;
 
@@ -141,6 +176,7 @@ void probe_random_rows(unsigned count)
         rows.units();
         rows.collectives();
         rows.sums();
+        rows.laid_out();
     }
     std::printf("rows: %u runs\n", count);
 }

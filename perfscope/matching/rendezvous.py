@@ -26,12 +26,6 @@ class Calls:
     exit: Times
     starts: Rows  # where each rank's calls begin, shape (ranks + 1,)
 
-    def place_of(self, pool: Pool) -> Rows:
-        """The place of each row of the pool among the calls, -1 none; one more at the end, -1."""
-        result = np.full(len(pool) + 1, -1, np.int64)
-        result[self.pool_row] = np.arange(len(self.pool_row))
-        return result
-
 
 @dataclass(frozen=True)
 class Rendezvous:

@@ -8,6 +8,7 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.soundness import why_spoiled
+from perfscope.engine import engine
 from perfscope.matching.codes import NONBLOCKING_CODES, SCAN_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.collectives import Instances, silent_members
 from perfscope.matching.pool import Pool
@@ -217,21 +218,22 @@ def _refuse_polling(trace: Trace, focus: Focus, selection: _Selection) -> None:
 def _run(trace: Trace, focus: Focus, selection: _Selection) -> Run:
     """The replayed calls, clipped to the focus, and for whom each waits."""
     pool, exchanges = selection.pool, selection.exchanges
-    rows = np.flatnonzero(selection.replayed)
-    ranks = np.arange(len(trace.ranks) + 1)
-    enter, leave = pool.enter[rows], pool.exit[rows]
-    for times in (enter, leave):
-        np.clip(times, focus.start_ns, focus.end_ns, out=times)
-    calls = Calls(rows, enter, leave, np.searchsorted(pool.rank[rows], ranks))
-    call_of = calls.place_of(pool)
+    row, enter, leave, rank_of, op, starts, call_of = engine.chosen_calls(
+        (pool.enter, pool.exit, pool.rank, pool.op),
+        selection.replayed.view(np.uint8),
+        len(trace.ranks),
+        focus.start_ns,
+        focus.end_ns,
+    )
+    calls = Calls(row, enter, leave, starts)
     pending = np.flatnonzero(selection.pending)
     place, first = np.unique(pool.rank[pending], return_index=True)
     waits_from = dict(zip(place.tolist(), pool.enter[pending[first]].tolist(), strict=True))
     ends = [_own_end(rank, focus, waits_from.get(n)) for n, rank in enumerate(trace.ranks)]
     return Run(
         calls=calls,
-        rank=pool.rank[rows],
-        op=pool.op[rows],
+        rank=rank_of,
+        op=op,
         end=np.array(ends, dtype=np.int64),
         meetings=_meetings(trace, selection, call_of),
         messages=message_needs(pool, exchanges, calls, call_of),

@@ -11,6 +11,7 @@ void bind_horovod_timeline(nanobind::module_ &module);
 void bind_json_records(nanobind::module_ &module);
 void bind_kineto(nanobind::module_ &module);
 void bind_layers(nanobind::module_ &module);
+void bind_layout(nanobind::module_ &module);
 void bind_leveling(nanobind::module_ &module);
 void bind_matching(nanobind::module_ &module);
 void bind_memory(nanobind::module_ &module);

@@ -12,6 +12,7 @@ NB_MODULE(_core, module)
     perfscope::bind_json_records(module);
     perfscope::bind_kineto(module);
     perfscope::bind_layers(module);
+    perfscope::bind_layout(module);
     perfscope::bind_leveling(module);
     perfscope::bind_matching(module);
     perfscope::bind_memory(module);

@@ -1,0 +1,49 @@
+// The calls that are replayed, and for whom each waits: what the rows of a program are laid out from.
+#pragma once
+
+#include "replay/program.h"
+
+namespace perfscope {
+
+// Calls of all ranks, rank after rank.
+struct CallsOfRanks {
+    const int64_t *enter, *exit;
+    const int32_t *rank; // below `ranks`, ascending
+    const uint16_t *op;
+    size_t count, ranks;
+};
+
+// Some of them, in their order.
+struct ChosenCalls {
+    std::vector<int64_t> call, enter, exit;
+    std::vector<int32_t> rank;
+    std::vector<uint16_t> op;
+    std::vector<int64_t> starts; // of each rank, and behind the last one
+    std::vector<int64_t> place;  // of each call among the chosen ones, -1 none; one more at the end, -1
+};
+
+// Times are clipped to [start, end].
+ChosenCalls choose_calls(const CallsOfRanks &calls, const uint8_t *is_chosen, int64_t start, int64_t end);
+
+// Who waits for whom in a meeting; numbers as in replay/meetings.py.
+enum class MeetingKind : int64_t { ALL, FROM_ROOT, TO_ROOT, SCAN };
+
+// Meeting i has the rows starts[i] up to starts[i + 1], and numbers may be -1 where nothing is known.
+struct MeetingRows {
+    NumbersOf<int64_t> starts, rows, kind, root; // kind and root by meeting
+    const uint8_t *silent;                       // by row: nobody waits for it
+    const int64_t *ends;                         // by row: the one in which it completes
+};
+
+// Rows with what they need, an arrival or that of all members of a hub (~hub), as a program has them.
+struct NeedsOfMeetings {
+    std::vector<int64_t> hub_starts{0}, hub_rows, hub_parent, row, on;
+};
+
+NeedsOfMeetings needs_of_meetings(const MeetingRows &meetings);
+
+// Before what time no row can complete that is arrived at then. The pairs are rows and what they need; numbers fit.
+std::vector<int64_t> needed_before(NumbersOf<int64_t> arrival, const Lists &hubs, const int64_t *hub_parent,
+                                   NumbersOf<int64_t> row, const int64_t *on);
+
+} // namespace perfscope
