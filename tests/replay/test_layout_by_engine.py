@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perfscope import _core
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Int32s, Ints
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.meetings import Kind, Meetings
 
@@ -89,7 +89,7 @@ def test_needs_that_do_not_fit_are_refused() -> None:
 
 
 def plain_choice(
-    chosen: Bools, enter: Ints, leave: Ints, rank: Ints, ranks: int
+    chosen: Bools, enter: Ints, leave: Ints, rank: Int32s, ranks: int
 ) -> list[list[int]]:
     rows = np.flatnonzero(chosen)
     place = np.full(len(chosen) + 1, -1, np.int64)
