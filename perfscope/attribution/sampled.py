@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Int32s, Ints
+from perfscope.arrays import Bools, Int32s, Ints
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels
 from perfscope.attribution.together import Asked, Gaps, Together, gaps_of
 from perfscope.matching.intervals import EMPTY_LAYER, NOTHING, Layer, Times, disjoint_layer
@@ -88,6 +88,7 @@ def _sampled(
     pieces = _pieces(ranks, labels, bare)
     label = np.where(ranks.gaps.blocked[pieces.gap], UNLABELED, pieces.label)
     label = np.where((label == labels.train) & ranks.has_training[pieces.gap], UNLABELED, label)
+    label = np.where(_sets_up(ranks, labels, pieces), UNLABELED, label)
     order = np.argsort(pieces.start, kind="stable")
     start, end, label = pieces.start[order], pieces.end[order], label[order]
     told = label != UNLABELED
@@ -105,6 +106,15 @@ def _sampled(
     )
     names = ("gap_stack", "functions", "phases", "phase_rows", "is_training")
     return (dict(zip(names, own, strict=True)) for own in columns)
+
+
+def _sets_up(ranks: Together, labels: StackLabels, pieces: _Pieces) -> Bools:
+    """Which pieces seem to be input and come before the first batch: they load the data set.
+
+    That is known of ranks on which a framework marks where batches are fetched.
+    """
+    is_input = pieces.label == (labels.ids.index("input") if "input" in labels.ids else UNLABELED)
+    return np.asarray(is_input & (pieces.start < ranks.first_batch[pieces.gap]))
 
 
 def _pieces(ranks: Together, labels: StackLabels, bare: Ints) -> _Pieces:

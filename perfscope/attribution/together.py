@@ -11,6 +11,7 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Int32s, Ints, joined, median
 from perfscope.engine import engine
 from perfscope.matching.intervals import Layer, Times
+from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank, Table
 
@@ -53,6 +54,12 @@ class Asked:
     blocking: Layer
     has_training: bool
 
+    @property
+    def first_batch_ns(self) -> int:
+        """When the first batch was asked for, where a framework marks that; else before all."""
+        starts = self.rank.phases["t0"][self.rank.phases["kind"] == PhaseKind.INPUT]
+        return int(starts.min()) if len(starts) else self.rank.start_ns
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -80,6 +87,7 @@ class Together:
     shift: Times
     begin: Times  # of each rank, shifted
     has_training: Bools  # by gap
+    first_batch: Times  # by gap: before it, what seems to be input sets its rank up
 
     @classmethod
     def of(cls, every: Sequence[Asked], gaps: Sequence[Gaps], stacks: Sequence[Table]) -> Together:
@@ -114,6 +122,7 @@ class Together:
             shift,
             begin,
             np.repeat([one.has_training for one in every], sizes),
+            np.repeat(shift + np.array([one.first_batch_ns for one in every], np.int64), sizes),
         )
 
     def ranks_at(self, moments: Times) -> Ints:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Bools, Ints, SmallCodes
+from perfscope.attribution.activity_timeline import GARBAGE
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
@@ -26,16 +27,22 @@ class Functions:
     """Place in `tuple(Activity)`, -1 training or unknown; shaped alike."""
 
     @classmethod
-    def of(cls, results: Results, stack: SmallCodes, account: npt.NDArray[np.uint8]) -> Functions:
+    def of(
+        cls,
+        results: Results,
+        stack: SmallCodes,
+        account: npt.NDArray[np.uint8],
+        collects: Bools,
+    ) -> Functions:
         """Those of pieces of work.
 
         `stack` is the index in Trace.stacks of what ran in each piece, -1 unknown, and `account`
-        that in Account.
+        that in Account. `collects` says where Python's garbage collector was heard.
         """
         labels, frames = results.labels, results.trace.frames
         if labels is None or not len(labels.user_frame):
             unknown = np.broadcast_to(np.int64(-1), len(stack))  # takes no memory
-            return cls((), unknown, unknown)
+            return cls((), unknown, np.where(collects & IS_TRAINING[account], GARBAGE, unknown))
         known: dict[Function, int] = {}
         of_frame = np.array(
             [known.setdefault(frame.key, len(known)) for frame in frames],
@@ -46,6 +53,7 @@ class Functions:
         if results.not_training is not None:
             is_training = IS_TRAINING[account] & (stack >= 0)
             activity[is_training] = results.not_training[stack[is_training]]
+        activity[collects & IS_TRAINING[account]] = GARBAGE
         return cls(tuple(known), np.where(stack >= 0, of_frame[frame], -1), activity)
 
     def is_of(self, function: Function, pieces: int) -> Bools:

@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Floats, Int32s, Ints, SmallCodes
+from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
+from perfscope.attribution.activities import stack_activities
+from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.engine import engine
 from perfscope.matching.pool import Pool
@@ -122,7 +124,7 @@ def lay_out(results: Results, run: Run) -> Program:
         pool_row=rows.pool_row,
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
-        functions=Functions.of(results, pieces.stack, pieces.work.account),
+        functions=Functions.of(results, pieces.stack, pieces.work.account, pieces.collects),
         find_delays=partial(cpu_delays, results),
     )
 
@@ -173,16 +175,15 @@ class _Pieces:
     stack: SmallCodes
     begin_ns: Ints
     fixed: Fixed
+    collects: Bools  # where Python's garbage collector was heard
 
 
 def _pieces(results: Results, times: _Times, starts: Ints, marks: Marks) -> _Pieces:
     edges = np.searchsorted(marks.column, np.arange(len(starts)))  # marks come rank after rank
+    lives = [_life(results, position) for position in range(len(results.timelines))]
     ranks = [
         (
-            timeline.boundaries,
-            timeline.accounts,
-            timeline.phases,
-            timeline.stacks,
+            *life.columns,
             times.enter[times.of_rank(position)],
             times.exit[times.of_rank(position)],
             # of two phases in a row each has its own pieces
@@ -190,12 +191,38 @@ def _pieces(results: Results, times: _Times, starts: Ints, marks: Marks) -> _Pie
             int(times.end[position]),
             int(starts[position]) + 1,
         )
-        for position, timeline in enumerate(results.timelines)
+        for position, life in enumerate(lives)
     ]
     row, account, ns, phase, stack, begin, fixed = engine.work_pieces(
         ranks, results.focus.start_ns, IS_COMMUNICATION.view(np.uint8), int(starts[-1])
     )
-    return _Pieces(Work(row, account, ns), phase, stack, begin, Fixed.of(fixed))
+    collects = np.zeros(len(row), np.bool_)
+    firsts = np.searchsorted(row, starts)
+    for life, first, behind in zip(lives, firsts[:-1].tolist(), firsts[1:].tolist(), strict=True):
+        if life.collects.any():
+            at = np.searchsorted(life.columns[0], begin[first:behind], side="right") - 1
+            collects[first:behind] = life.collects[at]
+    return _Pieces(Work(row, account, ns), phase, stack, begin, Fixed.of(fixed), collects)
+
+
+@dataclass(frozen=True)
+class _Life:
+    """One rank's timeline, cut where Python's garbage collector begins and ends to collect."""
+
+    columns: tuple[Ints, npt.NDArray[np.uint8], SmallCodes, SmallCodes]
+    collects: Bools
+
+
+def _life(results: Results, position: int) -> _Life:
+    """That of a rank; of one that was not listened to, its timeline as it is."""
+    rank, line = results.trace.ranks[position], results.timelines[position]
+    if not len(rank.garbage_collections):
+        columns = line.boundaries, line.accounts, line.phases, line.stacks
+        return _Life(columns, np.zeros(len(line.accounts), np.bool_))
+    found = activity_timeline(rank, line, stack_activities(results.trace))
+    accounts, phases = line.accounts[found.segments], line.phases[found.segments]
+    columns = found.boundaries, accounts, phases, found.stacks
+    return _Life(columns, found.activities == GARBAGE)
 
 
 def _cut_kinds(pool: Pool, rows: _Rows) -> Ints:

@@ -371,6 +371,8 @@ def test_padding_is_what_repeats_at_the_ends_of_rows() -> None:
     ("rows", "found"),
     [
         ([[1] * 4, [1] * 4], {}),  # a mask of sequences that are all as long
+        ([[0, 1, 0, 0], [1, 0, 0, 0]], {}),  # the number of a letter (one-hot)
+        ([[0, 1, 0, 0], [1, 3, 0, 0]], {"padding": 1 / 2, "padding_of_longest": 1 / 2}),
         ([[4, 3, 2, 9], [5, 6, 7, 9]], {"padding": 0, "padding_of_longest": 0}),  # a mark at ends
         ([[4, 3, 9, 9], [5, 9, 9, 9]], {"padding": 5 / 8, "padding_of_longest": 1 / 2}),
     ],

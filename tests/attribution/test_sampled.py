@@ -249,3 +249,25 @@ def test_samples_of_the_start_up_do_not_speak_for_the_work() -> None:
     results = compute(builder.build())
     assert "<module>" not in [share.function for share in results.ledger.functions]
     assert results.ledger.ns[list(Account).index(Account.UNTRACED), 0] > 0
+
+
+@pytest.mark.parametrize(("is_marked", "waited_s"), [(True, 1.0), (False, 2.0)])
+def test_what_is_loaded_before_the_first_batch_is_no_wait_for_one(
+    *, is_marked: bool, waited_s: float
+) -> None:
+    """Where a framework marks the batches, names tell no other ones: here 2 s before the first."""
+    builder = TraceBuilder(2, end_s=14.0)
+    for rank in (builder.rank(0), builder.rank(1)):
+        rank.init(0.9).op("MPI_Barrier", 0.95, 0.96, comm=0, seq=0)
+        for look in range(20):
+            rank.stack(1.0 + 0.1 * look, (MAIN, ("load_batch", File, 50)))
+        for step in range(50):
+            begin = 3.0 + 0.2 * step
+            rank.step(step, begin, begin + 0.2)
+            if is_marked:
+                rank.phase(PhaseKind.INPUT, begin, begin + 0.02)
+            rank.stack(begin + 0.1, STEP)
+            rank.op("MPI_Allreduce", begin + 0.18, begin + 0.2, comm=0, seq=step + 1)
+        rank.finalize(13.5)
+    ledger = compute(builder.build(), Options()).ledger
+    assert seconds(ledger, Account.INPUT_WAIT) == pytest.approx(waited_s, abs=0.15)

@@ -299,14 +299,17 @@ def _zero_pieces(content: bytes, size: int) -> float:
 def _filled(array: Array, content: bytes) -> dict[str, float]:
     """Which share of rows repeats one value up to their end, and of the row filled least so.
 
-    Rows that are one value throughout, as a mask of ones, hold no sequences that could be shorter.
+    Rows that are one value throughout, as a mask of ones, hold no sequences that could be shorter,
+    and so do those in which one place is marked, as the number of a letter or class (one-hot).
     """
     width, size = array.shape[1] * array.item_bytes, array.item_bytes
     rows = [content[at : at + width] for at in range(0, len(content), width)]
     ends = [row[-size:] for row in rows]
     fill = max(set(ends), key=ends.count)
-    shares = [_run(row, fill) / array.shape[1] for row in rows]
-    if min(shares) == 1:
+    runs = [_run(row, fill) for row in rows]
+    shares = [run / array.shape[1] for run in runs]
+    filled = [row[: len(row) - run * size] for row, run in zip(rows, runs)]
+    if all(one[:-size] == fill * (len(one) // size - 1) for one in filled):
         return {}
     return {"padding": sum(shares) / len(shares), "padding_of_longest": min(shares)}
 

@@ -42,8 +42,9 @@ CHANGES: dict[Activity, str] = {
         "instead; while the program waits for them, do other work."
     ),
     Activity.GARBAGE_COLLECTION: (
-        "Leave garbage collection to Python, or collect once per epoch; gc.freeze() after set-up "
-        "exempts what lives on."
+        "Where the program collects garbage itself, leave that to Python, or do it once per epoch; "
+        "where Python does, have it do so more rarely (gc.set_threshold(100_000, 50, 50)), or make "
+        "fewer objects that refer to each other; gc.freeze() after set-up exempts what lives on."
     ),
     Activity.MEMORY_MANAGEMENT: "Reuse buffers in all steps, and write results into them (out=).",
     Activity.SERIALIZATION: (

@@ -224,6 +224,21 @@ def test_what_an_activity_costs_is_replayed(doing: str, identity: str) -> None:
     assert f", which calls {doing}: " in found.actions[0]
 
 
+def test_what_python_collects_by_itself_is_replayed() -> None:
+    """The collector lets nobody look: no sample sees the 30 ms of each step that it takes."""
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        rank.collection(begin + 0.02, begin + 0.05)
+        for tick in (0, 1, 6, 7, 8):
+            rank.stack(begin + 0.01 * tick, [("main", "/job/train.py", 40), WORK])
+        rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
+    found = analyze_trace(builder.build()).findings["lost_to_garbage_collection"]
+    assert found.status.is_fault
+    assert found.gain_basis is Basis.REPLAY
+    assert found.gain_s == pytest.approx(0.03 * STEPS, rel=0.05)
+    assert "gc.set_threshold" in found.actions[0]
+
+
 def test_what_slows_other_work_down_as_well_may_save_all_of_that_too() -> None:
     """As anomaly mode does, whose tracebacks are seen and whose checks of each result are not."""
     found = in_each_step("traceback.extract_stack", "lost_to_debugging")

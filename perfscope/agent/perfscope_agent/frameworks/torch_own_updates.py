@@ -33,6 +33,7 @@ class OwnUpdates:
         self._group: list[Pass] = []  # those since the last update, the first ones of many
         self._count = 0  # all of them
         self._passes: Counts[int] = Counter()  # updates that needed so many
+        self._usual = 1  # so many most of them needed; 1 as long as nobody knows
         self._leaves = Leaves()
         self.is_over = False  # an optimizer updates the parameters: all that follows is nothing
         self._is_sure = False
@@ -49,11 +50,12 @@ class OwnUpdates:
         self._close(now_ns)
         is_same = self._leaves.are_as_before(given[0] if given else None)
         if is_same is None:  # as many passes make an update as before
-            if self._count >= self._usual():
+            if self._count >= self._usual:
                 self._updated()
         elif not is_same:
             if self._count:
                 self._passes[self._count] += 1
+                self._usual = self._passes.most_common(1)[0][0]
             self._updated()
         self._start_ns = now_ns
         self._samples, self._delivered = delivered - self._delivered, delivered
@@ -84,7 +86,7 @@ class OwnUpdates:
         """The running pass is over."""
         if self._start_ns and end_ns > self._start_ns:
             self._count += 1
-            if self._count <= max(_KEPT_BACK, self._usual()):
+            if self._count <= max(_KEPT_BACK, self._usual):
                 self._group.append((self._start_ns, end_ns, self._samples))
         self._start_ns = 0
         if len(self._group) >= _KEPT_BACK and not self._passes:
@@ -108,16 +110,11 @@ class OwnUpdates:
     def _drop_group(self) -> None:
         self._group, self._count = [], 0
 
-    def _usual(self) -> int:
-        """How many passes most updates needed; 1 as long as nobody knows."""
-        return self._passes.most_common(1)[0][0] if self._passes else 1
-
     def _write(self) -> None:
         if not self._is_sure:
             return
-        usual = self._usual()
         for group in self._pending:
-            turns = [group[:usual]] if self._passes else [[one] for one in group]
+            turns = [group[: self._usual]] if self._passes else [[one] for one in group]
             for passes in turns:
                 samples = sum([one[2] for one in passes])
                 steps.emit(self._source, passes[0][0], passes[-1][1], samples=samples)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import weakref
 
 from .. import metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
 from . import wrap
 
 _cycle = steps.Cycle(sums_samples=True)
+_last: Any = None
+"""The booster of the last round, without keeping it."""
 
 
 def install(module: ModuleType) -> None:
@@ -34,10 +37,19 @@ def _make_update(original: AnyFunction, source: str) -> AnyFunction:
             unit = steps.Unit(
                 source, id(self), start_ns=start_ns, end_ns=rec.now(), samples=samples
             )
-            wrap.guarded("rounds of " + source, _cycle.add, unit)  # another thread may add one
+            wrap.guarded("rounds of " + source, _add, self, unit)  # another thread may add one
         return result
 
     return update
+
+
+def _add(booster: Any, unit: steps.Unit) -> None:
+    """Takes a round; a booster that is no more has had its last one, and another may lie there."""
+    global _last
+    if _last is not None and _last() is None:
+        _cycle.cut()
+    _last = weakref.ref(booster)
+    _cycle.add(unit)
 
 
 def _rows(given: Any, booster: Any) -> int:
