@@ -25,8 +25,7 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BY_LOAD = "due to processes outside the job"
-BESIDE_OTHERS = "pass while no rank waits for it"
+BESIDE_OTHERS = "save nothing, as no rank waits then"
 """Why a change saves less than what it is about takes a rank."""
 
 REPLAYED_HALF = (0.9, 1.8)
@@ -44,8 +43,20 @@ ROUGHLY = "about "
 OR_MORE = " or more"
 """What stands behind seconds that are a part of what a fix saves, as the rest was not measured."""
 
+REPLACED = "the measured time of what it replaces"
+"""What a saving is that no replay tells."""
+
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is told of a saving beside its seconds."""
+
+    record: str = ""  # the range that other programs give; "" for that of the run
+    what: str = ""  # what the seconds are, where nothing else tells it
+    idle: str = ""  # what is saved on an idle host
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,6 @@ class Wholes:
     # the whole run, from the start of its first process to the end of its last one
     run_s: float | None
     window_s: float | None  # the focus of analysis, called the analyzed window where people read it
-    others_s: float | None = None  # of the run, for what processes outside the job had of its CPUs
 
     @property
     def of_run(self) -> "Wholes":
@@ -115,7 +125,7 @@ class Wholes:
             return None
         whole_s = self.run_s or self.window_s
         ends_s = [most_s] if most_s and most_s > seconds else []
-        ends_s += [whole_s - (self.others_s or 0.0)] if whole_s else []
+        ends_s += [whole_s] if whole_s else []
         return low_s, None if is_bound or any(high_s >= end_s for end_s in ends_s) else high_s
 
     def fix(
@@ -125,36 +135,25 @@ class Wholes:
         is_bound: bool = False,
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
-        under_load_s: float | None = None,
-        odds: tuple[float, float | None] | None = None,
         is_least: bool = False,
+        beside: "Beside | None" = None,
     ) -> str:
-        """What a fix would save, as the first screen tells it: of one whole, with its range.
+        """What a fix would save of this run, as measured, with its range.
 
-        `about 2.57 s (likely 2.31 s to 4.63 s), 27.5 % of this 9.36 s run`. What an
-        idle host has left of it is a part of what the run takes there. Where `odds` are given, they
-        are its range, else that of the run.
+        `about 2.57 s, 27.5 % of this 9.36 s run (likely 2.31 s to 4.63 s: half of ...)`.
         """
+        more = beside or Beside()
         told = f"{ROUGHLY}{format_seconds(seconds)}{OR_MORE if is_least else ''}"
-        by_run = "" if is_bound else _ends(interval)
-        if odds:
-            told += f" (likely {_odds_text(*odds)})"
-        elif by_run:
-            told += f" ({by_run}{'' if is_by_assumption else ' as its steps vary'})"
-        there_s = (self.run_s or 0.0) - (self.others_s or 0.0)
-        if self.others_s and there_s > seconds:
-            there = f"the {format_seconds(there_s)} that this run would take on an idle host"
-            return f"{told}, {format_share(seconds / there_s)} of {there}"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
-        whole = f"this {format_seconds(whole_s)} {name}" if whole_s else ""
-        if under_load_s is None:
-            return f"{told}, {format_share(seconds / whole_s)} of {whole}" if whole_s else told
-        # what an idle host leaves of the whole is not known, so that the share is that of this run
-        told, had = f"{told} on an idle host", format_seconds(under_load_s)
-        if not whole_s:
-            return f"{told}, and {had} with the load of this run"
-        share = format_share(under_load_s / whole_s)
-        return f"{told}, and with the load of {whole} {had} of it, or {share}"
+        told += " as measured" if more.idle else ""
+        told += f", {more.what}" if more.what else ""
+        if whole_s:
+            told += f", {format_share(seconds / whole_s)} of this {format_seconds(whole_s)} {name}"
+        told += f", or {more.idle}" if more.idle else ""
+        why = "under two assumptions" if is_by_assumption else "as its steps vary"
+        by_run = "" if is_bound else _ends(interval)
+        ranged = more.record or (f"{by_run} {why}" if by_run else "")
+        return f"{told} ({ranged})" if ranged else told
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
@@ -176,19 +175,18 @@ def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -
 def rest_text(
     seconds: float,
     spent_s: float,
-    under_load_s: float | None,
     lead: str,
     *,
     each: str,
     is_bound: bool = False,
     interval: Sequence[float] | None = None,
 ) -> str:
-    """`Of the 10.7 s per rank as measured, 2.24 s are due to processes outside the job`.
+    """`Of the 10.7 s per rank, 2.24 s save nothing, as no rank waits then; the rest is saved`.
 
-    How what something takes a rank leads to what a change of it saves: of what is saved on an idle
-    host alone the rest is due to other load, and of what is not saved at all it passes while other
-    ranks are at work. What is saved beyond it others waited. `lead` stands behind the seconds that
-    nobody said yet: what they are. "" where the two differ by less than the saving is unsure.
+    How what something takes a rank leads to what a change of it saves, both as measured: what is
+    not saved passes while other ranks are at work, what is saved beyond it others waited. `lead`
+    stands behind the seconds that nobody said yet: what they are. "" where the two differ by less
+    than the saving is unsure.
     """
     what = f"{format_seconds(spent_s)}{each}{f' {lead}' if lead else ''}"
     if saves_more(seconds, spent_s):
@@ -197,13 +195,7 @@ def rest_text(
     most_s = interval[1] if interval else seconds
     if max(seconds, most_s) >= (1.0 - LEAST_TOLD) * spent_s:
         return ""
-    as_here_s = max(seconds, min(under_load_s or seconds, spent_s))
-    found = ((as_here_s - seconds, f"are {BY_LOAD}"), (spent_s - as_here_s, BESIDE_OTHERS))
-    parts = [(part_s, why) for part_s, why in found if part_s >= LEAST_TOLD * spent_s]
-    told = " and ".join(f"{format_seconds(part_s)} {why}" for part_s, why in parts)
-    if as_here_s > seconds:
-        told = f"as measured, {told}"
-    return f"Of the {what}, {told}; the rest is saved"
+    return f"Of the {what}, {format_seconds(spent_s - seconds)} {BESIDE_OTHERS}; the rest is saved"
 
 
 def saves_more(seconds: float, spent_s: float) -> bool:
@@ -226,12 +218,6 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     ends = _ends(interval)
     why = "depending on assumptions" if is_by_assumption else "as its steps vary"
     return f", {ends} {why}" if ends else ""
-
-
-def _odds_text(low_s: float, high_s: float | None) -> str:
-    """The range of the middle half of such fixes; of one that ends nowhere what most save."""
-    upper = "or more" if high_s is None else f"to {format_seconds(high_s)}"
-    return f"{format_seconds(low_s)} {upper}"
 
 
 def _ends(interval: Sequence[float] | None) -> str:

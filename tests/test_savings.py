@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from perfscope.savings import Wholes, interval_text, rest_text
+from perfscope.document.track_record import BOUNDS, REPLAYED, likely
+from perfscope.savings import REPLACED, Beside, Wholes, interval_text, rest_text
 
 
 def test_a_saving_is_a_share_of_the_run_and_of_the_window() -> None:
@@ -43,49 +44,27 @@ REST = "; the rest is saved"
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds", "spent_s", "under_load_s", "lead"),
+    ("told", "seconds", "spent_s", "lead"),
     [
         (
-            "Of the 10.0 s per rank, as measured, 2.00 s are due to processes outside the job"
-            + REST,
+            f"Of the 10.0 s per rank, 2.00 s save nothing, as no rank waits then{REST}",
             8.0,
             10.0,
-            11.0,
-            "",
-        ),
-        (
-            "Of the 10.0 s per rank, 2.00 s pass while no rank waits for it" + REST,
-            8.0,
-            10.0,
-            None,
             "",
         ),
         (
             (
-                "Of the 10.0 s per rank, as measured, 3.00 s are due to processes outside the job "
-                "and 2.00 s pass while no rank waits for it; the rest is saved"
+                "Of the 10.0 s per rank by which it is shorter, 5.00 s save nothing, as no rank "
+                f"waits then{REST}"
             ),
             5.0,
             10.0,
-            8.0,
-            "",
-        ),
-        (
-            (
-                "Of the 10.0 s per rank by which it is shorter, as measured, 3.00 s are due to "
-                "processes outside the job and 2.00 s pass while no rank waits for it; the rest is "
-                "saved"
-            ),
-            5.0,
-            10.0,
-            8.0,
             "by which it is shorter",
         ),
         (
             "That is the 10.0 s per rank and 5.00 s of waiting and transfer that end with it",
             15.0,
             10.0,
-            None,
             "",
         ),
         (
@@ -95,84 +74,78 @@ REST = "; the rest is saved"
             ),
             15.0,
             10.0,
-            20.0,
             "by which it is shorter",
         ),
-        (
-            "Of the 10.0 s per rank, as measured, 500 ms are due to processes outside the job"
-            + REST,
-            9.5,
-            10.0,
-            11.0,
-            "",
-        ),
-        ("", 9.85, 10.0, 11.0, ""),
+        ("", 9.85, 10.0, ""),
     ],
 )
 def test_what_something_takes_leads_to_what_its_change_saves(
-    told: str, seconds: float, spent_s: float, under_load_s: float | None, lead: str
+    told: str, seconds: float, spent_s: float, lead: str
 ) -> None:
-    assert rest_text(seconds, spent_s, under_load_s, lead, each=" per rank") == told
+    assert rest_text(seconds, spent_s, lead, each=" per rank") == told
 
 
 def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> None:
-    told = [
-        rest_text(9.0, 10.0, None, "", each="", interval=(8.9, most_s)) for most_s in (9.1, 9.9)
-    ]
+    told = [rest_text(9.0, 10.0, "", each="", interval=(8.9, most_s)) for most_s in (9.1, 9.9)]
     assert told == [
-        "Of the 10.0 s, 1.00 s pass while no rank waits for it; the rest is saved",
+        "Of the 10.0 s, 1.00 s save nothing, as no rank waits then; the rest is saved",
         "",
     ]
 
 
 def leading(of: Wholes, seconds: float, **told: Any) -> str:
     """What the fix of the problem saves that comes first."""
-    odds = of.odds(seconds, **{name: one for name, one in told.items() if name != "under_load_s"})
+    odds = of.odds(seconds, **told)
     told.pop("most_s", None)
-    return of.fix(seconds, odds=odds, **told)
+    record = likely(odds, is_bound=bool(told.get("is_bound"))) if odds else ""
+    return of.fix(seconds, beside=Beside(record), **told)
 
 
-def test_a_fix_is_told_with_its_range_and_of_one_whole() -> None:
+THREE_IN_FOUR = "fixes in other programs saved at least 0.9 times the estimate)"
+HALF = "fixes in other programs saved 0.9 to 1.8 times the estimate)"
+
+
+def test_a_fix_is_told_of_one_whole_with_its_range_and_what_that_rests_on() -> None:
     of = Wholes(40.0, 10.0)
+    told = "about 12.0 s, 30.0 % of this 40.0 s run"
     assert leading(of, 12.0, interval=(10.0, 14.0)) == (
-        "about 12.0 s (10.0 s to 14.0 s as its steps vary), 30.0 % of this 40.0 s run"
+        f"{told} (10.0 s to 14.0 s as its steps vary)"
     )
     assert leading(of, 12.0, interval=(11.0, 14.0)) == (
-        "about 12.0 s (likely 10.8 s to 21.6 s), 30.0 % of this 40.0 s run"
+        f"{told} (likely 10.8 s to 21.6 s: half of {REPLAYED.programs} {HALF}"
     )
     assert leading(of, 12.0, is_bound=True, interval=(10.0, 14.0)) == (
-        "about 12.0 s (likely 10.8 s or more), 30.0 % of this 40.0 s run"
+        f"{told} (likely 10.8 s or more: three in four of {BOUNDS.programs} {THREE_IN_FOUR}"
     )
     told = leading(Wholes(None, 10.0), 2.0, interval=(1.0, 3.0), is_by_assumption=True)
-    assert told == ("about 2.00 s (1.00 s to 3.00 s), 20.0 % of this 10.0 s analyzed window")
-
-
-def test_a_saving_on_an_idle_host_is_no_part_of_a_run_on_a_busy_one() -> None:
-    assert leading(Wholes(40.0, 10.0), 12.0, under_load_s=15.0) == (
-        "about 12.0 s (likely 10.8 s to 21.6 s) on an idle host, and with the load "
-        "of this 40.0 s run 15.0 s of it, or 37.5 %"
-    )
-    assert Wholes(None, None).fix(12.0, under_load_s=15.0) == (
-        "about 12.0 s on an idle host, and 15.0 s with the load of this run"
+    assert told == (
+        "about 2.00 s, 20.0 % of this 10.0 s analyzed window (1.00 s to 3.00 s under two "
+        "assumptions)"
     )
 
 
-def test_what_an_idle_host_leaves_is_a_part_of_the_run_there() -> None:
-    assert leading(Wholes(40.0, 10.0, others_s=16.0), 12.0, is_bound=True, under_load_s=15.0) == (
-        "about 12.0 s (likely 10.8 s or more), 50.0 % of the 24.0 s that this run would take on "
-        "an idle host"
+def test_what_seconds_are_stands_behind_them_where_no_replay_tells_it() -> None:
+    assert Wholes(40.0, None).fix(12.0, is_bound=True, beside=Beside(what=REPLACED)) == (
+        "about 12.0 s, the measured time of what it replaces, 30.0 % of this 40.0 s run"
+    )
+
+
+def test_what_is_saved_on_an_idle_host_is_told_beside_what_was_measured() -> None:
+    idle = Beside("likely 10.8 s or more", idle="about 8.00 s of 24.0 s on an idle host")
+    assert Wholes(40.0, None).fix(12.0, beside=idle) == (
+        "about 12.0 s as measured, 30.0 % of this 40.0 s run, or about 8.00 s of 24.0 s on an idle "
+        "host (likely 10.8 s or more)"
     )
 
 
 def test_a_saving_without_an_interval_has_the_range_of_such_fixes() -> None:
-    assert leading(Wholes(40.0, 10.0), 2.0) == (
-        "about 2.00 s (likely 1.80 s to 3.60 s), 5.0 % of this 40.0 s run"
+    assert leading(Wholes(40.0, 10.0), 2.0).startswith(
+        "about 2.00 s, 5.0 % of this 40.0 s run (likely 1.80 s to 3.60 s: half of "
     )
     # no more is expected than there is
-    assert leading(Wholes(3.5, None), 2.0) == (
-        "about 2.00 s (likely 1.80 s or more), 57.1 % of this 3.50 s run"
+    assert leading(Wholes(3.5, None), 2.0).startswith(
+        "about 2.00 s, 57.1 % of this 3.50 s run (likely 1.80 s or more: three in four of "
     )
-    assert "1.80 s or more" in leading(Wholes(40.0, None, others_s=36.5), 2.0)
     assert "likely" not in leading(Wholes(40.0, None), 2.0, interval=(1.0, 3.0))
     assert "1.80 s or more" in leading(Wholes(40.0, None), 2.0, is_bound=True)
     # what is not known ends nothing

@@ -12,10 +12,11 @@ from perfscope.arrays import Ints
 from perfscope.attribution.stack_rules import EVALUATION_LIKE, kind_of_id
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.metadata import noted_frameworks
+from perfscope.trace.metadata import computes_no_gradients, noted_frameworks
 from perfscope.trace.model import RowFlag, Table, Trace
 
 TRAINING_FRAMEWORKS = frozenset({"jax", "keras", "lightgbm", "tensorflow", "torch", "xgboost"})
+OF_TRAINING = (PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)
 _LABELS = {
     "train": "Training",
     "forward": "Forward",
@@ -167,6 +168,18 @@ def phase_id(trace: Trace, kind: int, name: int) -> str:
 def is_hooked(metadata: Mapping[str, object]) -> bool:
     """Whether the agent hooked a training framework in this rank: not just MPI or BLAS."""
     return not TRAINING_FRAMEWORKS.isdisjoint(noted_frameworks(metadata))
+
+
+def trains_nothing(trace: Trace) -> bool:
+    """Whether what a framework told as steps are those of functions that compute no gradients.
+
+    JAX compiles fields of solvers like models. Where nothing tells it, steps train.
+    """
+    noted = [one.metadata for one in trace.ranks]
+    others = {name for one in noted for name in noted_frameworks(one)} & TRAINING_FRAMEWORKS
+    if others != {"jax"} or not all(map(computes_no_gradients, noted)):
+        return False
+    return not any(np.isin(one.phases["kind"], OF_TRAINING).any() for one in trace.ranks)
 
 
 def source_of(metadata: Mapping[str, object], rows: Table) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
+from perfscope.document.account_labels import account_labels
 from perfscope.document.headline import mean_spent_s, outside_s
 from perfscope.losses.entry import NO_LOSS
 from perfscope.metrics.results import Results
@@ -85,12 +86,12 @@ def breakdown(
     # files that tell sums do not tell when a rank did anything
     if run_s <= 0 or not ranks or results.trace.format.is_report:
         return ()
-    means = mean_spent_s(results)
+    means, labels = mean_spent_s(results), account_labels(results.trace)
     parts = [
         part
         for one, seconds in means.items()
         if seconds > 0
-        for part in _account(one, seconds, in_accounts.get(one, ()), run_s)
+        for part in _account(one, seconds, in_accounts.get(one, ()), run_s, labels[one])
         if part.seconds > 0
     ]
     parts += [
@@ -167,20 +168,20 @@ def _left_s(lost: Losses, means: Mapping[Account, float], ranks: int) -> dict[Ac
 
 
 def _account(
-    account: Account, seconds: float, losses: Sequence[LostInAccount], run_s: float
+    account: Account, seconds: float, losses: Sequence[LostInAccount], run_s: float, label: str
 ) -> list[TimePart]:
     """An account as one part, or as what was work in it and what was lost."""
     if not losses:
-        return [TimePart(account.value, account.label, account.meaning, seconds, seconds / run_s)]
+        return [TimePart(account.value, label, account.meaning, seconds, seconds / run_s)]
     most_s = sum(one.seconds for one in losses)
     scale = min(1.0, seconds / most_s) if most_s else 0.0  # of a thinned run both are estimates
     rest_s = max(seconds - most_s, 0.0)
     return [
-        TimePart(account.value, useful_label(account), account.meaning, rest_s, rest_s / run_s),
+        TimePart(account.value, useful_label(label), account.meaning, rest_s, rest_s / run_s),
         *(
             TimePart(
                 LOST,
-                loss_label(account, one),
+                loss_label(label, one),
                 one.meaning,
                 one.seconds * scale,
                 one.seconds * scale / run_s,
@@ -191,17 +192,17 @@ def _account(
     ]
 
 
-def useful_label(account: Account) -> str:
+def useful_label(account: str) -> str:
     """What is called of an account of work of which something was lost what was not.
 
     It is what the verdict and POP call useful computation.
     """
-    return f"{account.label}: useful"
+    return f"{account}: useful"
 
 
-def loss_label(account: Account, loss: LostInAccount) -> str:
+def loss_label(account: str, loss: LostInAccount) -> str:
     """What a loss in an account is called."""
-    return f"{account.label}: {loss.label}"
+    return f"{account}: {loss.label}"
 
 
 def _meaning(entry: LossEntry) -> str:

@@ -21,9 +21,10 @@ from perfscope.document.horovod import horovod
 from perfscope.document.how_measured import how_measured
 from perfscope.document.losses import losses
 from perfscope.document.no_finding import much_is_lost
+from perfscope.document.others import may_be_host
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
-from perfscope.document.quoted import seen, source_line
+from perfscope.document.quoted import only_waits, seen, source_line
 from perfscope.document.replayed import replayed
 from perfscope.document.splits import bridged, split, under_load_s
 from perfscope.document.timeline import timeline
@@ -84,7 +85,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         hardware=hardware(results),
         other_tools=tuple(results.trace.tool_reports),
         replay=told,
-        findings=_rows(facts, ordered, answer, waits),
+        findings=_rows(facts, ordered, answer, waits, lost),
         quality=checks,
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
@@ -125,6 +126,7 @@ def _rows(
     findings: Sequence[Finding],
     answer: Verdict,
     waits: Mapping[str, Waited | None],
+    lost: Losses,
 ) -> tuple[FindingRow, ...]:
     """The findings; of those that the verdict names also what stands in the line to change."""
     led = leaders([one for name in answer.top for one in findings if one.id == name])
@@ -134,6 +136,8 @@ def _rows(
             waited=waits[one.id],
             source_line=source_line(one, facts.results.trace) if one.id in answer.top else "",
             seen=seen(facts, one) if one.id in answer.top else None,
+            may_be_host=may_be_host(one, answer.others_s),
+            only_waits=only_waits(facts.results.trace, one, lost),
         )
         for one in findings
     )

@@ -3,13 +3,26 @@
 from collections.abc import Sequence
 
 from perfscope.document.quality_host import of_host
+from perfscope.document.splits import as_measured
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
 from perfscope.savings import Wholes
 from perfscope.units import format_seconds, inside
 
-OF_BOTH = "savings are given for an idle host; all other times are as measured"
+OF_ALL = "Times below are as measured, with that load, where nothing else is said."
 """What the seconds that are told are of."""
+
+
+BY_HOST = ("load_imbalance", "straggler", "transient_imbalance")
+"""Findings that other work on the host may bring about, or change."""
+
+
+def may_be_host(finding: Finding, others_s: float | None) -> bool:
+    """Whether ranks differ by less than other processes cost, so that these may be the cause."""
+    saving = finding.recommended
+    if others_s is None or saving is None or finding.id not in BY_HOST:
+        return False
+    return finding.status.is_fault and as_measured(saving).seconds < others_s
 
 
 def used_by_others(results: Results) -> str:
@@ -28,12 +41,11 @@ def host_first(top: Sequence[Finding], gain: Gain | None, of: Wholes, *, used: s
     if gain is None:
         return ""
     told = f"Processes outside the job {f'used {used}' if used else 'used its CPUs'}"
-    told += f" and made this run {gain.roughly}{format_seconds(gain.seconds)} longer."
-    if not of.run_s or of.run_s <= gain.seconds:
-        return told
-    there = f"{gain.roughly}{format_seconds(of.run_s - gain.seconds)}"
-    both = f": {OF_BOTH}" if top and top[0].recommended else ""
-    return f"{told} On an idle host it would take {there}, not {format_seconds(of.run_s)}{both}."
+    told += f" and made this run {gain.roughly}{format_seconds(gain.seconds)} longer"
+    if of.run_s and of.run_s > gain.seconds:
+        there = f"{gain.roughly}{format_seconds(of.run_s - gain.seconds)}"
+        told += f": {format_seconds(of.run_s)} in place of {there}"
+    return f"{told}. {OF_ALL}" if top and top[0].recommended else f"{told}."
 
 
 def beside_others(of_job: str, top: Sequence[Finding], host: str) -> str:

@@ -7,12 +7,18 @@ from perfscope import own_files, places
 from perfscope.document.source_text import code_at
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
+from perfscope.judging import MAIN
 from perfscope.record.redact import redact_value
+from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import Seen
+from perfscope.schema.losses import Losses
 from perfscope.trace.metadata import noted_directory
 from perfscope.trace.model import Format, Frame, Trace
 
 LONGEST_FILE = 512 << 10
+OF_CALLS = (LossKind.WAITING, LossKind.TRANSFER, LossKind.COMMUNICATION)
+"""Losses that are time in calls between ranks."""
+
 LONGEST_LINE = 160
 """Of a line, which is told with an ellipsis where it is longer."""
 
@@ -55,6 +61,19 @@ def seen(run: Facts, finding: Finding) -> Seen | None:
     if not inside:
         return None
     return Seen(inside, whole, *run.line_samples.mostly_in(ranks, frame))
+
+
+def only_waits(trace: Trace, finding: Finding, lost: Losses) -> bool:
+    """Whether the line that a finding names only waits for threads that make the calls it is of.
+
+    The main thread's stacks lie there while these are made, of which nothing tells the place.
+    """
+    ranks = [one for one in trace.ranks if one.number in finding.ranks]
+    handed = sum(one.handed_calls for one in ranks)
+    if not finding.where or handed < MAIN * sum(len(one.operations) for one in ranks) or not handed:
+        return False
+    mine = [one for one in lost.entries if finding.id in one.findings]
+    return bool(mine) and all(one.kind in OF_CALLS for one in mine)
 
 
 def _directory(path: Path, finding: Finding, trace: Trace) -> Path | None:

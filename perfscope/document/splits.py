@@ -7,7 +7,7 @@ from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.findings.core.wording import ranks
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
-from perfscope.savings import BY_LOAD, LEAST_TOLD, is_more, rest_text, saves_more, split_text
+from perfscope.savings import LEAST_TOLD, is_more, rest_text, saves_more, split_text
 from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import Waited
 from perfscope.schema.losses import LossEntry, Losses
@@ -48,6 +48,7 @@ def _own_s(finding: Finding, saving: Gain, lost: Losses, results: Results) -> fl
         if any(one.kind in BY_OTHERS for one in mine):
             return None
         own_s = sum(in_run_s(one, one.own_ns) for one in mine) / len(results.trace.ranks)
+        own_s *= saving.seconds / (under_load_s(saving) or saving.seconds or 1.0)
     return own_s if is_more(saving.seconds, own_s) else None
 
 
@@ -58,18 +59,20 @@ def _is_cause(entry: LossEntry, finding: str) -> bool:
 def bridged(finding: Finding, results: Results, waited: Waited | None = None) -> Finding:
     """The finding, whose saving tells how what its title says that it takes leads to it.
 
-    `waited` is who waits for its ranks: where nothing else is told, the saving comes from that.
+    Both as measured, with the load that others put on the host. `waited` is who waits for its
+    ranks: where nothing else is told, the saving comes from that.
     """
     saving = finding.recommended
     if saving is None or not finding.status.is_fault:
         return finding
     if saving.spent is None and waited is not None:
         saving = replace(saving, spent=_of_waiting(finding, saving, waited))
-    told = [saving.bridge, _of_part(finding, saving), _rest(saving, results)]
+    here = as_measured(saving)
+    told = [saving.bridge, _of_part(finding, saving), _rest(here, results)]
     if saving.spent is None:  # no words of the finding tell what it takes
-        told.append(split_text(saving.seconds, saving.own_s, is_bound=saving.is_bound))
+        told.append(split_text(here.seconds, here.own_s, is_bound=saving.is_bound))
     if saving.counts_more:
-        told.append(f"The saving {saving.counts}{_of_load(saving)}")
+        told.append(f"The saving {saving.counts}")
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
 
@@ -106,20 +109,26 @@ def under_load_s(saving: Gain) -> float | None:
     return loaded_s if loaded_s is not None and is_more(loaded_s, saving.seconds) else None
 
 
-def lost_s(saving: Gain) -> float | None:
-    """All that what it is about takes, without the load of others as the saving; None unknown."""
-    if saving.spent is None:
-        return None
+def as_measured(saving: Gain) -> Gain:
+    """What it saves of this run, with the load that others put on the host meanwhile.
+
+    All that a page tells of a run is of that run, so that a saving can be found in its rows.
+    """
     loaded_s = under_load_s(saving)
-    return saving.spent.seconds * (saving.seconds / loaded_s if loaded_s else 1.0)
+    if loaded_s is None or not saving.seconds:
+        return saving
+    more, interval = loaded_s / saving.seconds, saving.interval_s
+    return replace(
+        saving.of(loaded_s),
+        interval_s=interval and (more * interval[0], more * interval[1]),
+        under_load_s=None,
+    )
 
 
-def _of_load(saving: Gain) -> str:
-    """What of seconds that were just told an idle host does not have; "" where that is not told."""
-    loaded_s = under_load_s(saving)
-    if not loaded_s:
-        return ""
-    return f", less {format_seconds(loaded_s - saving.seconds)} that are {BY_LOAD}"
+def of_this_run(finding: Finding) -> Finding:
+    """The finding with what its change saves as measured."""
+    gain, first = finding.gain, finding.first
+    return replace(finding, gain=gain and as_measured(gain), first=first and as_measured(first))
 
 
 def _of_part(finding: Finding, saving: Gain) -> str:
@@ -143,17 +152,15 @@ def _rest(saving: Gain, results: Results) -> str:
     spent = saving.spent
     if spent is None:
         return ""
-    loaded_s = saving.under_load_s or saving.seconds
     is_more_saved = saves_more(saving.seconds, spent.seconds)
     if is_more_saved and saving.counts_more:
         return ""  # what else it counts is said, and not all waiting
-    is_less_saved = loaded_s < (1 - LEAST_TOLD) * spent.seconds
+    is_less_saved = saving.seconds < (1 - LEAST_TOLD) * spent.seconds
     if len(results.trace.ranks) < 2 and (is_more_saved or is_less_saved):
         return ""  # nobody else is at work, or waits
     return rest_text(
         saving.seconds,
         spent.seconds,
-        saving.under_load_s,
         spent.lead,
         each=_each(spent),
         is_bound=saving.is_bound,

@@ -7,6 +7,7 @@ import numpy as np
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.attribution.spots import MOST_SPOTS, Spot, Spots
 from perfscope.attribution.zoom import NOBODY, Cells
+from perfscope.document.account_labels import account_labels
 from perfscope.document.breakdown import LostInAccount, loss_label, useful_label
 from perfscope.findings.core.finding import place_of
 from perfscope.losses.by_bin import FIRST, Told, loss_levels
@@ -54,7 +55,7 @@ def timeline(results: Results, lost: Mapping[Account, Sequence[LostInAccount]]) 
         reason=None if found else "no rank left a recording of its time",
         start_s=found.start_ns / NS_PER_S if found else 0.0,
         length_s=found.length_ns / NS_PER_S if found else 0.0,
-        accounts=_accounts(causes),
+        accounts=_accounts(causes, account_labels(results.trace)),
         rows=tuple(
             TimelineRow(ranks[row].number, ranks[row].host) for row in (found.rows if found else ())
         ),
@@ -83,17 +84,21 @@ def _causes(
     return [*found.values()]
 
 
-def _accounts(causes: Sequence[tuple[Account, LostInAccount]]) -> tuple[TimelineAccount, ...]:
+def _accounts(
+    causes: Sequence[tuple[Account, LostInAccount]], labels: Mapping[Account, str]
+) -> tuple[TimelineAccount, ...]:
     """What the letters of the rows stand for."""
     with_losses = {account for account, _ in causes}
     own = [
-        TimelineAccount(letter, one.value, useful_label(one) if one in with_losses else one.label)
+        TimelineAccount(
+            letter, one.value, useful_label(labels[one]) if one in with_losses else labels[one]
+        )
         for letter, one in zip(LETTERS, ACCOUNTS, strict=True)
     ]
     return (
         *own,
         *(
-            TimelineAccount(letter, account.value, loss_label(account, one), one.cause)
+            TimelineAccount(letter, account.value, loss_label(labels[account], one), one.cause)
             for letter, (account, one) in zip(OF_CAUSES, causes, strict=False)
         ),
     )

@@ -2,6 +2,7 @@
 
 from perfscope.savings import BOUNDED_HALF, REPLAYED_HALF
 from perfscope.structures import dataclass
+from perfscope.units import format_seconds
 
 
 @dataclass(frozen=True)
@@ -34,3 +35,21 @@ def track_record(*, is_bound: bool, has_end: bool = True) -> str:
         return f"{those}, three in four saved at least {least:g} times the estimate."
     half = f"half saved {least:g} to {most:g} times the estimate"
     return f"{those}, {half}, and two in three more than it."
+
+
+def likely(odds: tuple[float, float | None], *, is_bound: bool) -> str:
+    """The range of a saving, and what it rests on, as a clause behind the saving.
+
+    `odds` are its ends in seconds; of a range without an upper end that is None.
+    """
+    of = BOUNDS if is_bound else REPLAYED
+    low_s, high_s = odds
+    least, most = of.half
+    those = f"of {of.programs} fixes in other programs"
+    if high_s is None:
+        return (
+            f"likely {format_seconds(low_s)} or more: three in four {those} saved at least "
+            f"{least:g} times the estimate"
+        )
+    ends = f"{format_seconds(low_s)} to {format_seconds(high_s)}"
+    return f"likely {ends}: half {those} saved {least:g} to {most:g} times the estimate"

@@ -1,7 +1,6 @@
 """The verdict: one sentence about the run, and what the best fixes save together."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from perfscope.document.assurance import assurance
@@ -18,8 +17,8 @@ from perfscope.document.no_finding import (
     without_findings,
 )
 from perfscope.document.others import beside_others, host_first, used_by_others
-from perfscope.document.splits import lost_s, under_load_s
-from perfscope.document.track_record import track_record
+from perfscope.document.splits import as_measured, of_this_run, under_load_s
+from perfscope.document.track_record import likely, track_record
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -34,7 +33,7 @@ from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Prediction
 from perfscope.replay.replay import Predicts
-from perfscope.savings import ROUGHLY, Wholes
+from perfscope.savings import REPLACED, ROUGHLY, Beside, Wholes
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
@@ -63,12 +62,12 @@ def verdict(
     others = others if others and thresholds.of_host(others) is Status.FAIL else None
     # of a window that was chosen nobody knows what the run is without them
     of_run = others if results.options.focus is None else None
-    of = replace(wholes_of_run(results), others_s=of_run.seconds if of_run else None)
+    of = wholes_of_run(results)
     is_disturbed = others is not None
     if not top:
         of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
     else:
-        of_job = "" if top[0].damage in told else _about(top[0], of, len(results.trace.ranks))
+        of_job = "" if top[0].damage in told else _about(top[0], of, of_run)
     host = host_first(top, of_run, of, used=used_by_others(results))
     assured = partial(assurance, results, findings, losses, checks)
     beside = beside_others(_with_outside(of_job, results, top), top, host)
@@ -88,9 +87,9 @@ def verdict(
         combined_gain_share=share_of(gain_s, of.window_s),
         combined_gain_run_share=share_of(gain_s, of.run_s),
         combined_of=tuple(finding.id for finding in counted),
-        combined_text=combined_text(top, gain_s, of),
+        combined_text=_combined_text(run, [of_this_run(one) for one in top], gain_s, of),
         top=tuple(finding.id for finding in top),
-        others_s=of.others_s,
+        others_s=of_run.seconds if of_run else None,
         track_record=_how_near(top, of),
     )
 
@@ -98,7 +97,7 @@ def verdict(
 def _how_near(top: Sequence[Finding], of: Wholes) -> str:
     """Where the range of the saving in the sentence comes from; "" where the run tells it."""
     saving = top[0].recommended if top else None
-    odds = _odds(saving, of) if saving is not None else None
+    odds = _odds(as_measured(saving), of) if saving is not None else None
     if saving is None or odds is None:
         return ""
     return track_record(is_bound=saving.is_bound, has_end=odds[1] is not None)
@@ -113,7 +112,7 @@ def _odds(saving: Gain, of: Wholes) -> tuple[float, float | None] | None:
         is_bound=saving.is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
-        most_s=lost_s(saving),
+        most_s=saving.spent.seconds if saving.spent else None,
     )
 
 
@@ -222,6 +221,15 @@ def _status(
     return Status.PASS
 
 
+def _combined_text(
+    run: Facts, here: Sequence[Finding], gain_s: float | None, of: Wholes
+) -> str | None:
+    """What findings save together of this run as measured; `gain_s` is that on an idle host."""
+    if gain_s is not None and run.on_free_cpus.load.edits:
+        gain_s = combined_gain(run.replay, here, results=run.results)
+    return combined_text(here, gain_s, of)
+
+
 def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> str | None:
     """What the first actions save when taken together, as a clause that says which count.
 
@@ -237,38 +245,41 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     elif len(replayed) < len(top):
         which = "both findings that have an estimate"
     is_bound = any(saving.is_bound for saving in replayed)
-    there = of.fix(gain_s, is_bound=is_bound, under_load_s=gain_s)
-    if not of.others_s and any(saving.under_load_s is not None for saving in replayed):
-        there = f"{ROUGHLY}{format_seconds(gain_s)} on an idle host"  # that takes nobody knows what
-    elif not of.others_s:
-        there = of.of_run.saving(gain_s, is_bound=is_bound)
-    return f"fixing {which} would save {there}"
+    return f"fixing {which} would save {of.of_run.saving(gain_s, is_bound=is_bound)}"
 
 
-def _about(finding: Finding, of: Wholes, ranks: int) -> str:
-    """The sentence about the most costly finding, and what its first action saves."""
-    saving = finding.recommended
-    if saving is None:
+def _about(finding: Finding, of: Wholes, others: Gain | None = None) -> str:
+    """The sentence about the most costly finding, and what its first action saves.
+
+    `others` is what the run would save without processes outside the job.
+    """
+    if finding.recommended is None:
         return f"{finding.title}.{_unpriced(finding, of)}"
+    saving = as_measured(finding.recommended)
+    odds = _odds(saving, of)
+    is_told = saving.bridge or saving.spent or not saving.is_bound
     told = of.fix(
         saving.seconds,
         is_bound=saving.is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
-        under_load_s=under_load_s(saving),
-        odds=_odds(saving, of),
         is_least=saving.no_interval is NoInterval.UNSEEN,
+        beside=Beside(
+            record=likely(odds, is_bound=saving.is_bound) if odds else "",
+            what="" if is_told else REPLACED,
+            idle=_idle(finding.recommended, of, others),
+        ),
     )
-    told += _as_measured(finding, saving, of, ranks)
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
 
 
-def _as_measured(finding: Finding, saving: Gain, of: Wholes, ranks: int) -> str:
-    """What is saved under the load of this run, where no wait of other ranks compares with it."""
-    loaded_s = under_load_s(saving)
-    if not of.others_s or loaded_s is None or saving.spent or len(set(finding.ranks)) < ranks:
+def _idle(saving: Gain, of: Wholes, others: Gain | None) -> str:
+    """What is saved on an idle host, where that is less; "" where the host is, or not known."""
+    if others is None or under_load_s(saving) is None or not of.run_s:
         return ""
-    return f" ({saving.roughly}{format_seconds(loaded_s)} as measured, with the load of this run)"
+    there_s = of.run_s - others.seconds
+    whole = f" of {format_seconds(there_s)}" if there_s > saving.seconds else ""
+    return f"{ROUGHLY}{format_seconds(saving.seconds)}{whole} on an idle host"
 
 
 def _unpriced(finding: Finding, of: Wholes) -> str:

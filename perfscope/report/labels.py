@@ -17,6 +17,11 @@ class StatusWord:
     word: str
     style: str
 
+    @property
+    def meaning(self) -> str:
+        """By what problems are called so; "" of all else."""
+        return SIZES if self.word.lower().endswith("problem") and self != NO_PROBLEM else ""
+
 
 STATUSES = {
     "fail": StatusWord("✕", "Problem", "fail"),
@@ -34,6 +39,12 @@ UNKNOWN_STATUS = StatusWord("–", "Unknown", "none")
 
 MINOR_BELOW = 0.03
 """Share of the whole run, as `MAJOR` is: a problem weighs what curing it saves."""
+
+SIZES = (
+    f"Major problem: a fix would save {100 * MAJOR:.0f} % of the run or more. Minor: less than "
+    f"{100 * MINOR_BELOW:.0f} %. Possible: its cause or its saving is not certain."
+)
+"""What the words for the size of a problem mean."""
 
 GAIN_BASES = {
     Basis.REPLAY: "predicted by replaying the recorded run with the fix applied",
@@ -111,15 +122,15 @@ def weighed(status: object, share: float | None, *, is_doubted: bool = True) -> 
     return StatusWord(word.sign, told.capitalize(), word.style)
 
 
-def size_of(word: StatusWord, share: float | None) -> str:
-    """What problems of one size save, as they are called by it; "" of no problem."""
+def size_of(word: StatusWord, share: float | None, whole: str) -> str:
+    """What problems of one size save of a whole, as they are called by it; "" of no problem."""
     if word.style.split()[0] not in {"fail", "warn"} or share is None:
         return ""
     if share >= MAJOR:
-        return f"a fix saves {_percent(MAJOR)} or more"
+        return f"a fix saves {_percent(MAJOR)} or more of {whole}"
     if share < MINOR_BELOW:
-        return f"a fix saves less than {_percent(MINOR_BELOW)}"
-    return f"a fix saves {_percent(MINOR_BELOW)} to {_percent(MAJOR)}"
+        return f"a fix saves less than {_percent(MINOR_BELOW)} of {whole}"
+    return f"a fix saves {_percent(MINOR_BELOW)} to {_percent(MAJOR)} of {whole}"
 
 
 def _percent(share: float) -> str:

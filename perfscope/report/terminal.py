@@ -11,9 +11,8 @@ from rich.text import Text
 from perfscope.output import visible
 from perfscope.report.formats import NBSP
 from perfscope.report.labels import formula_words
-from perfscope.report.sections import breakdown
+from perfscope.report.sections import breakdown, nothing_found
 from perfscope.report.sections.breakdown import useful_sentence
-from perfscope.report.sections.busy_host import checked
 from perfscope.report.sections.causes import composition, phase_labels, waiting_sentence
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of, of_others
@@ -39,8 +38,9 @@ from perfscope.report.sections.overview import (
     on_ranks,
     what_to_do,
 )
+from perfscope.report.sections.quality import failed, trust
 from perfscope.report.sections.sureness import doubt
-from perfscope.report.sections.where import RANKS, bridge_text, line_of, nowhere, who
+from perfscope.report.sections.where import RANKS, bridge_text, line_of, who
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
     kept_sentence,
@@ -105,8 +105,9 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_other_tools(result.other_tools if is_all else (), console)
     _print_unmade(result, console)
     console.print()
-    sure = (*how_sure(result), f"{checked(result)}.")
-    line(console, f"Can I trust this? {' '.join(sure)}", longest=LONGEST_VERDICT)
+    passed = () if failed(result.quality) else (f"{trust(result.quality)}.",)
+    sure = " ".join((*how_sure(result), *passed))
+    line(console, f"Can I trust this? {sure}", longest=LONGEST_VERDICT)
     console.print()
     _print_devices(result, console)
     _print_whole_run(result.whole_run, console)
@@ -327,11 +328,10 @@ def _print_breakdown(result: Analysis, console: Console) -> None:
 
 def _print_action(result: Analysis, console: Console) -> None:
     """What to do first where no finding says it, and what was seen that is no problem."""
-    verdict, of = result.verdict, wholes(result)
-    seen = "; ".join(f"{clean(row.title)}{noted_text(row, of)}" for row, _ in also_seen(result))
-    if not verdict.top or is_of_damage(result):
-        more = {"First action": verdict.action, "Hot spots": verdict.hot_spots, "Noted": seen}
-        _print_steps([*nowhere(result), *(one for one in more.items() if one[1])], console)
+    of, seen = wholes(result), also_seen(result)
+    told = "; ".join(f"{clean(row.title)}{noted_text(row, of)}" for row, _ in seen)
+    if not result.verdict.top or is_of_damage(result):
+        _print_steps([*nothing_found.rows(result), *([("Noted", told)] if seen else [])], console)
 
 
 def _print_top(result: Analysis, console: Console) -> None:
@@ -363,7 +363,7 @@ def _print_steps(told: Sequence[tuple[str, str]], console: Console) -> None:
 def _print_view(finding: FindingRow, leader: FindingRow, of: Wholes, console: Console) -> None:
     """A finding that is another view of the one just printed, in its block."""
     step = f" {clean(told)}" if (told := next_step(finding, leader)) else ""
-    line(console, f"Also: {clean(finding.title)}{view_text(finding, of)}.{step}", indent=3)
+    line(console, f"Also: {clean(finding.title)}{view_text(finding, of, leader)}.{step}", indent=3)
 
 
 def _print_finding(
@@ -376,8 +376,8 @@ def _print_finding(
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
     of, why = wholes(result), f" ({doubt(finding)})" if doubt(finding) else ""
-    told, word = fix_text(finding, of), weight(finding, of)
-    size, style = size_text(finding, of), _style(word)
+    told, word = fix_text(finding, of), weight(finding)
+    size, style = size_text(finding), _style(word)
     severity = f"{word.word}{why or (f' ({size})' if size and is_told else '')}"
     if is_told:
         line(console, f"Severity: {inside(severity)}", style=style, indent=3)

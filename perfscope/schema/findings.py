@@ -135,6 +135,12 @@ class FindingRow(Outcome):
     # `where` begins with the line in which it costs most, and the one to change is another: the
     # first of `actions` tells which, or how to find it
     is_elsewhere: bool = False
+    # ranks differ by less than what processes outside the job cost, which may hold up one of them
+    # the most: the first thing to do is to record on an idle host
+    may_be_host: bool = False
+    # `where` begins with a line that only waits for a thread of its rank, which makes the calls
+    # that it is about: where these are made is not known
+    only_waits: bool = False
     # of two findings of `verdict.top` that are one problem the id of the one that leads: it is the
     # same line on the same ranks, or it explains this one; else null
     seen_with: str | None = None

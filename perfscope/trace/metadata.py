@@ -22,6 +22,11 @@ def noted_framework(metadata: Mapping[str, Any], name: str) -> Mapping[str, Any]
     return {} if facts is None or not isinstance(facts, _TABLES) else facts
 
 
+def computes_no_gradients(metadata: Mapping[str, Any]) -> bool:
+    """Whether a rank is known to have computed no gradients with JAX, which it used."""
+    return noted_framework(metadata, "jax").get("gradients") is False
+
+
 def noted_libraries(metadata: Mapping[str, Any]) -> set[str]:
     """What a rank had loaded of the frameworks and libraries that the agent knows, by name."""
     versions = metadata.get("versions")

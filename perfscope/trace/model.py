@@ -263,6 +263,7 @@ class Rank:
     mpi_library: str = ""
     detail_end_ns: int | None = None  # records after this were dropped; None: nothing was dropped
     dropped_records: int = 0
+    handed_calls: int = 0  # of its operations, made by threads for which the main one waits
     sampler_cpu_ns: int = 0  # of all that looks at the process while it runs
     operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
     background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))  # Horovod's thread

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from perfscope.attribution.stack_rules import BUILT_IN
-from perfscope.document.quoted import LONGEST_FILE, LONGEST_LINE, seen, source_line
+from perfscope.document.losses import losses
+from perfscope.document.quoted import LONGEST_FILE, LONGEST_LINE, only_waits, seen, source_line
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.findings import Seen
 from perfscope.trace.model import Format, Frame, Trace
 from tests.findings.analyzed import analyze_trace
@@ -198,3 +199,28 @@ def test_a_line_that_calls_functions_of_the_program_spends_its_time_there() -> N
     assert seen(run, at) == Seen(10, 10)
     at = replace(found_at(there, "converged", 7), ranks=(0,))
     assert seen(run, at) == Seen(10, 10, "numpy.svd", 10)
+
+
+@pytest.mark.parametrize(
+    ("handed", "kind", "is_told"),
+    [
+        (60, LossKind.TRANSFER, True),
+        (0, LossKind.TRANSFER, False),
+        (60, LossKind.OTHER_WORK, False),
+    ],
+)
+def test_a_line_that_waits_for_who_makes_the_calls_is_none_to_open(
+    handed: int, kind: LossKind, *, is_told: bool
+) -> None:
+    builder = TraceBuilder(2, end_s=10.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5).finalize(9.5).set(handed_calls=handed)
+        for call in range(80):
+            rank.op("MPI_Allreduce", 1.0 + call / 10, 1.05 + call / 10, comm=0, seq=call)
+    run = analyze_trace(builder.build())
+    lost = losses(Facts(run.results, run.replay), [])
+    finding = replace(found_at(Path("/job/solve.py"), "solve", 3), id="mine", ranks=(0, 1))
+    mine = replace(lost.entries[0], kind=kind, findings=("mine",))
+    account = replace(lost, entries=(mine,))
+    assert only_waits(run.results.trace, finding, account) is is_told
+    assert not only_waits(run.results.trace, replace(finding, id="other"), account)

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.gallery.track_record import ACCURACY, amount, pairs, ratios
-from perfscope.document.track_record import BOUNDS, REPLAYED, Record, track_record
+from perfscope.document.track_record import BOUNDS, REPLAYED, Record, likely, track_record
 
 
 def test_what_lies_outside_of_the_middle_half_is_told() -> None:
@@ -21,6 +21,17 @@ def test_bounds_have_a_record_of_their_own() -> None:
     assert track_record(is_bound=True) == (
         f"Of {BOUNDS.programs} such fixes of other programs, three in four saved at least 0.9 "
         "times the estimate."
+    )
+
+
+def test_a_range_is_told_with_what_it_rests_on() -> None:
+    assert likely((1.8, 3.6), is_bound=False) == (
+        f"likely 1.80 s to 3.60 s: half of {REPLAYED.programs} fixes in other programs "
+        "saved 0.9 to 1.8 times the estimate"
+    )
+    assert likely((1.8, None), is_bound=True) == (
+        f"likely 1.80 s or more: three in four of {BOUNDS.programs} fixes in other programs "
+        "saved at least 0.9 times the estimate"
     )
 
 

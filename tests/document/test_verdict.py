@@ -44,8 +44,7 @@ def test_names_rank_function_line_and_gain() -> None:
     first = analyze(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
     assert first is not None
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
-    assert "The fix would save about 9.99 s (" in found["sentence"]
-    assert "), 13.6 % of this 73.6 s run." in found["sentence"]
+    assert "The fix would save about 9.99 s, 13.6 % of this 73.6 s run (" in found["sentence"]
     assert found["track_record"].startswith("Of ")
     assert found["top"] == ["rank_zero_evaluation"]
     assert found["combined_gain_s"] == first.seconds

@@ -164,7 +164,7 @@ def test_a_saving_is_told_alike_everywhere(trace: Shown) -> None:
             low, high = map(format_seconds, row["gain_interval_s"])
             assert f"{low} to {high}" in text
         share = re.escape(format_share(run_share))
-        of_run = rf"{re.escape(f'about {told}')}( \([^)]*\))?, {share} of this [\d.]+ \w+ run"
+        of_run = rf"{re.escape(f'about {told}')}(, [^,(]*)?, {share} of this [\d.]+ \w+ run"
         assert len(re.findall(of_run, text)) >= 2  # card and terminal
         assert f"{told} ({format_share(run_share)} of the " in text
 

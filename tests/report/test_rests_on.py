@@ -105,7 +105,7 @@ def quoting(source: str, seen: Json) -> str:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"confidence": "high"}, "Yes: the cause was measured, and the saving hardly varies"),
+        ({"confidence": "high"}, "Yes: the cause was measured, and the saving hardly varies."),
         ({"gain_interval_s": None}, "Yes: the cause was measured. Saving:"),
         ({"confidence": "medium"}, "Yes: the cause was measured. The saving is a rough figure."),
         ({"gain_basis": "upper_bound", "gain_interval_s": None}, "The saving is a rough figure."),
@@ -122,9 +122,19 @@ def test_whether_to_trust_it_is_answered_first(changes: Json, told: str) -> None
     document = two_ranks_evaluation()
     own = {"gain_s": 2.0, "gain_basis": "replay", "gain_interval_s": [1.9, 2.1]}
     leading(document, **{"status": "fail", "confidence": "high", **own, **changes})
+    document["verdict"]["track_record"] = ""  # with a range that is no rough figure
+    document["quality"] = [row | {"status": "pass"} for row in document["quality"]]
     page = words(document)
     assert told in page
     assert page.index("Can I trust this?") < page.index(told) < page.index("Based on")
+    assert "Recording" not in page
+    is_yes = "Can I trust this? Yes: " in page
+    document["quality"][0] |= {"status": "fail", "title": "A rank is missing"}
+    page, checks = words(document), len(document["quality"])
+    assert "Yes" not in page
+    assert f"Recording 1 of {checks} checks did not pass: a rank is missing." in page
+    answer = "Mostly: the cause was measured; not all recording checks passed."
+    assert (answer in page) is is_yes
 
 
 def test_of_several_problems_the_first_one_is_named() -> None:
@@ -153,7 +163,7 @@ def test_a_busy_host_is_told_first_and_its_check_does_not_repeat_it() -> None:
     page = shown(busy(is_told=True), "overview").replace("\xa0", " ")
     assert page.index(HOST) < page.index("<h1")
     assert page.count("used 1.2 of the 2 CPUs") == 1
-    assert "The host was busy, as told above" in page
+    assert "the host was busy, as told above" in page
 
 
 def test_a_busy_host_that_the_verdict_does_not_tell_of_is_told_by_its_check() -> None:

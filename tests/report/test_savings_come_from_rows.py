@@ -137,7 +137,7 @@ def test_a_saving_is_told_in_parts_where_it_is_more_than_what_ranks_spend(
 
 def test_the_rest_of_a_bound_is_a_bound() -> None:
     assert "and about 500 ms of waiting" in split_text(2.0, 1.5, is_bound=True)
-    told = rest_text(2.0, 1.5, None, "", each="", is_bound=True)
+    told = rest_text(2.0, 1.5, "", each="", is_bound=True)
     assert told == "That is the 1.50 s and about 500 ms of waiting and transfer that end with it"
 
 
@@ -216,7 +216,7 @@ def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
             1.0,
             (
                 "Of the 2.00 s that sharing the work takes off the 4.00 s for which rank 1 waits, "
-                "1.00 s pass while no rank waits for it; the rest is saved."
+                "1.00 s save nothing, as no rank waits then; the rest is saved."
             ),
         ),
         ((Edit(ranks=(0,), factor=0.5),), 2.0, ""),
@@ -245,16 +245,16 @@ def test_what_others_cost_is_more_than_its_row_or_less() -> None:
     told = {}
     for cost_s in (None, 2.0, 3.0, 1.5):
         document["verdict"]["others_s"] = cost_s
-        told[cost_s] = breakdown.of_others(read_known(document), has_letters=True)
+        told[cost_s] = breakdown.of_others(read_known(document))
     plain = {cost_s: text.replace("\xa0", " ") for cost_s, text in told.items()}
     assert plain[None] == ""
     as_it_was = f"The {document['run']['wall_s']:.2f} s run as it was, on the busy host"
     assert plain[2.0] == as_it_was
     assert plain[3.0] == (
-        f"{as_it_was}, which cost it 3.00 s: 2.00 s in row A, the rest in other "
-        "rows, as ranks without a CPU move no data and keep others waiting"
+        f"{as_it_was}, which cost it 3.00 s: 2.00 s in “{label}”, the rest in "
+        "other rows, as ranks without a CPU move no data and keep others waiting"
     )
     assert plain[1.5] == (
-        f"{as_it_was}: of the 2.00 s in row A, it is 1.50 s longer, and the rest passes while "
-        "other ranks are busy anyway"
+        f"{as_it_was}: of the 2.00 s in “{label}”, it is 1.50 s longer, and the rest passes "
+        "while other ranks are busy anyway"
     )

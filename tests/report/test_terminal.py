@@ -13,7 +13,7 @@ from perfscope.schema.read import read_known
 from perfscope.units import format_seconds, format_share
 from tests.report import sample_document
 
-MOST_LINES = 60  # of a page at 80 columns
+MOST_LINES = 62  # of a page at 80 columns
 SAMPLES = ("two_ranks_evaluation", "four_ranks_healthy", "everything_null", "thousand_ranks")
 
 

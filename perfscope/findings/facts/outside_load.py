@@ -18,22 +18,18 @@ from perfscope.metrics.host.run_queue import others_share_in
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.replay import Replay
-from perfscope.savings import SHARED_HOST, is_more
+from perfscope.savings import SHARED_HOST
 from perfscope.schema.enums import Account, Activity, Confidence, NoInterval, Status
 from perfscope.structures import dataclass
-from perfscope.units import NS, format_seconds
+from perfscope.units import NS
 
 MOSTLY = "Most of these seconds are explained by processes outside the job."
 PARTLY = "A part of these seconds is explained by processes outside the job."
-NOTE = (
-    "Seconds in this text are of the run with other load on its host; the estimated saving is "
-    "without that."
-)
+NOTE = "Seconds in this text are as measured, with other load on the host."
 WANTS_NO_CPU = (Activity.SLEEP, Activity.NETWORK)
 """What takes as long however busy the host is."""
 
-WITHOUT = "does not count what other load on the host adds"
-WITH = "is the same with and without other load on the host"
+SAME = "is the same with and without other load on the host"
 
 
 @dataclass(frozen=True)
@@ -172,16 +168,11 @@ def of_any_run(load: OutsideLoad, finding: Finding) -> Finding:
 
 def _of_any_run(gain: Gain, *, is_asked: bool) -> Gain:
     """The gain without an interval; what no load changes is said to be the same where asked."""
-    counts, with_it = gain.counts, gain.under_load_s
-    if not counts and with_it is not None:
-        as_here = f"{gain.roughly}{format_seconds(with_it)}"
-        told = f" (with it, as in this run, {as_here})" if is_more(with_it, gain.seconds) else ""
-        counts = f"{WITHOUT}{told}"
     if gain.interval_s is None or gain.is_by_assumption:
-        return replace(gain, counts=counts)
+        return gain
     return replace(
         gain,
-        counts=counts or (WITH if is_asked and _wants_no_cpu(gain.edits) else ""),
+        counts=gain.counts or (SAME if is_asked and _wants_no_cpu(gain.edits) else ""),
         interval_s=None,
         no_interval=NoInterval.LOAD,
         assumptions=(*gain.assumptions, SHARED_HOST),

@@ -87,8 +87,8 @@ OF_FILES: dict[FilesUse, str] = {
 """The same of file I/O, where it is seen what is done with files."""
 
 ONE_LINE = (
-    "Replace what this one line goes through, as a comprehension does, with whole-array "
-    "operations, or run the line less often."
+    "Replace what this one line does for each item, in a loop, a comprehension or a function that "
+    "a library calls for each, with whole-array operations, or run the line less often."
 )
 """The same of Python code where samples show a single line, which may be no loop."""
 

@@ -262,7 +262,7 @@ def _with_others(group: Group, gain: Gain) -> str:
     here, whole = format_seconds(told_s), format_seconds(together_s)
     if here == whole:
         return ""
-    return f" Of the {whole}, {here} is there; the evidence lists the other places."
+    return f" Of the {whole}, {here} is there; the saving counts all places, which evidence lists."
 
 
 def change_of(first: Entry) -> str:

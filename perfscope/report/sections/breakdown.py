@@ -8,12 +8,13 @@ from string import ascii_uppercase
 
 from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
+from perfscope.report.sections.sureness import as_measured
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.views import Shown
 from perfscope.savings import ROUGHLY, SAME_FROM
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import COMMUNICATION_ACCOUNTS, Absence, Account, LossKind
-from perfscope.schema.findings import FindingRow
+from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
@@ -114,12 +115,11 @@ def work_of_verdict(result: Analysis) -> str:
         return ""
     amount = f"{ROUGHLY}{seconds(found.seconds)}"
     of = f" ({percent(found.share)} of the {seconds(result.run.wall_s)} run)"
-    of = "" if result.verdict.others_s else of  # savings are of what an idle host has left of it
     first = _first(result)
-    saving = first.first_action.gain_s if first and first.first_action else None
+    saving = as_measured(first).gain_s if first and first.first_action else None
     if saving is not None and seconds(saving) != seconds(found.seconds):
         # the rest of it is known to be lost, and told of as that
-        return f"{amount}{of} of what the first action would save"
+        return f"{amount}{of} of the {seconds(saving)} that the first action would save"
     return f"what the first action would save, {amount}{of}"
 
 
@@ -129,8 +129,8 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
     How much of it is in which of them the verdict says, once.
     """
     first = _first(result)
-    saving = first.first_action if first else None
-    if first is None or saving is None or saving.gain_s is None:
+    saving = as_measured(first) if first else None
+    if first is None or not isinstance(saving, FirstAction) or saving.gain_s is None:
         return ""
     mine, told = _rows_of(result, first.id), partial(_called, has_letters=has_letters)
     own = [row for row in mine if row.role not in COMMUNICATION_ROLES]
@@ -143,7 +143,7 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
     return f"What the fix saves is in {told(mine)}" if is_held else ""
 
 
-def of_others(result: Analysis, *, has_letters: bool = False) -> str:
+def of_others(result: Analysis) -> str:
     """Which part of what processes outside the job cost is in rows of its own; "" for all of it.
 
     A rank that has no CPU is late for the others, and moves no data.
@@ -157,7 +157,7 @@ def of_others(result: Analysis, *, has_letters: bool = False) -> str:
     as_it_was = f"The {seconds(result.run.wall_s)} run as it was, on the busy host"
     if spent == cost:
         return as_it_was
-    where = _called(mine, has_letters=has_letters)
+    where = _called(mine, has_letters=False)
     if spent_s > cost_s:
         return (
             f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "

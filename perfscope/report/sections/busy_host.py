@@ -1,13 +1,6 @@
 """What a verdict says of other work on the host, and what need not be said again."""
 
-from perfscope.report.sections.quality import trust_and_doubts
-from perfscope.schema.analysis import Analysis
 from perfscope.schema.run import Verdict
-
-
-def checked(result: Analysis) -> str:
-    """How many checks of the recording passed, and what raises a doubt that was not told yet."""
-    return trust_and_doubts(result.quality, is_host_told=bool(result.verdict.host))
 
 
 def is_host_first(verdict: Verdict) -> bool:

@@ -18,6 +18,7 @@ from perfscope.report.labels import (
 )
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import (
+    as_measured,
     doubt,
     first_of,
     is_bound,
@@ -26,6 +27,7 @@ from perfscope.report.sections.sureness import (
     is_unsure,
     seen_with,
     sureness,
+    why_behind,
 )
 from perfscope.report.sections.where import bridge_text, line_of
 from perfscope.report.table import Column, Kind, Table
@@ -69,26 +71,24 @@ def wholes(result: Analysis) -> Wholes:
     start, end = result.run.focus_of_analysis_s
     whole = result.whole_run
     window_s = whole.run_s if whole else end - start
-    return Wholes(result.run.wall_s, window_s, result.verdict.others_s)
+    return Wholes(result.run.wall_s, window_s)
 
 
 def saving_text(row: Outcome, of: Wholes) -> str:
     """What the first action of a finding saves, with its wholes and interval; "" if not known.
 
-    What is saved on an idle host is no part of what the run took on the busy one.
+    Of this run as measured, and of one on an idle host, which alone compares with other runs.
     """
-    first = first_of(row)
-    return fix_text(row, of) if of.others_s or is_of_idle_host(first) else _saving(first, of)
-
-
-def is_of_idle_host(found: Outcome | FirstAction) -> bool:
-    """Whether a saving is that of an idle host, of a run on one that was not."""
-    return isinstance(found, FirstAction) and found.under_load_s is not None
+    first, here = first_of(row), as_measured(row)
+    if here is first or first.gain_s is None:
+        return _saving(first, of)
+    idle = f"{ROUGHLY}{seconds(first.gain_s)} on an idle host"
+    return f"{_saving(here, of)}; {idle}"
 
 
 def fix_text(row: Outcome, of: Wholes) -> str:
-    """The same as the first screen tells it: of the run alone, as a clause behind "would save"."""
-    found = first_of(row)
+    """What the first screen tells: of the run alone, as a clause behind "would save"."""
+    found = as_measured(row)
     if found.gain_s is None:
         return ""
     return of.fix(
@@ -96,7 +96,6 @@ def fix_text(row: Outcome, of: Wholes) -> str:
         is_bound=is_bound(found),
         interval=found.gain_interval_s,
         is_by_assumption=is_by_assumption(found),
-        under_load_s=found.under_load_s if isinstance(found, FirstAction) else None,
         is_least=is_least(found),
     )
 
@@ -142,25 +141,21 @@ def _saved(found: Outcome | FirstAction) -> str:
     return f"{roughly}{seconds(found.gain_s)}{OR_MORE if is_least(found) else ''}"
 
 
-def weight(row: Outcome, of: Wholes) -> StatusWord:
+def weight(row: Outcome) -> StatusWord:
     """Its status in words, a problem's by the share of the run that the first action saves."""
     status = Status.WARN if is_unsure(row) else row.status
-    return weighed(status.value, _share(row, of), is_doubted=bool(doubt(row)))
+    return weighed(status.value, _share(row), is_doubted=bool(doubt(row)))
 
 
-def size_text(row: Outcome, of: Wholes) -> str:
+def size_text(row: Outcome) -> str:
     """What a problem of its weight saves, `a fix saves 10 % or more`; "" where nobody knows."""
-    return size_of(weight(row, of), _share(row, of))
+    return size_of(weight(row), _share(row), "this run")
 
 
-def _share(row: Outcome, of: Wholes) -> float | None:
-    """Of the run, what the first action saves; on a busy host of what the run would take idle."""
-    first = first_of(row)
-    share = first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
-    if share is None or first.gain_s is None or not of.others_s or not of.run_s:
-        return share
-    there_s = of.run_s - of.others_s
-    return first.gain_s / there_s if there_s > first.gain_s else share
+def _share(row: Outcome) -> float | None:
+    """Of the run, what the first action saves."""
+    first = as_measured(row)
+    return first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
 
 
 def verdict_word(result: Analysis) -> StatusWord:
@@ -175,7 +170,7 @@ def verdict_word(result: Analysis) -> StatusWord:
     leading = next((row for row in result.findings if row.id in top[:1]), None)
     if leading is None or result.run.damage or leading.status.value != status:
         return status_word(status)
-    return weight(leading, wholes(result))
+    return weight(leading)
 
 
 def _cost(row: Outcome, of: Wholes) -> str:
@@ -196,8 +191,8 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     window = row.window_s or ()
     return {
         "anchor": anchor,
-        "status": weight(row, of),
-        "size": size_text(row, of),
+        "status": weight(row),
+        "size": size_text(row),
         "title": row.title or row.id,
         "id": row.id,
         "summary": row.summary,
@@ -205,7 +200,7 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
         "fix": fix_text(row, of),
         "parts": parts_text(row),
         "bridge": bridge_text(row),
-        "saved": _saved(first_of(row)),
+        "saved": _saved(as_measured(row)),
         "cost": _cost(row, of),
         "gain_basis": GAIN_BASES[row.gain_basis] if row.gain_basis else "",
         "assumptions": row.assumptions[:MOST_LINES],
@@ -233,9 +228,10 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     }
 
 
-def view_text(row: Outcome, of: Wholes) -> str:
+def view_text(row: Outcome, of: Wholes, leader: Outcome | None = None) -> str:
     """What a finding saves, and why that is uncertain, in the block of the problem it is of."""
-    saving, why = saving_text(row, of.of_run), doubt(row)
+    saving, why = _saving(as_measured(row), of.of_run), doubt(row)
+    why = (why_behind(row, leader) if leader else "") or why
     told = f": estimated saving {saving}, overlapping" if saving else ""
     return f"{told}{f' ({why})' if why else ''}"
 

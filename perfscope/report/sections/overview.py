@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
-from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words, status_word
-from perfscope.report.sections import breakdown, efficiency
+from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words
+from perfscope.report.sections import breakdown, efficiency, nothing_found
 from perfscope.report.sections.busy_host import is_host_first, own_sentence
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
@@ -16,9 +16,10 @@ from perfscope.report.sections.findings import (
     next_step,
     noted_text,
     verdict_word,
+    view_text,
     wholes,
 )
-from perfscope.report.sections.quality import OTHER_WORK, doubted, trust
+from perfscope.report.sections.quality import OTHER_WORK, failed, not_passed, trust
 from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import (
@@ -27,8 +28,9 @@ from perfscope.report.sections.sureness import (
     is_too_short,
     rather_idle,
     saving_sentence,
+    why_behind,
 )
-from perfscope.report.sections.where import nowhere, who
+from perfscope.report.sections.where import who
 from perfscope.report.text import sentences, stopped
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
@@ -39,7 +41,7 @@ from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
-from perfscope.units import counted
+from perfscope.units import capitalized, counted
 
 BUSY_HOST_ID = "busy_host"
 """The finding that tells what processes outside the job cost, which a verdict tells as well."""
@@ -47,6 +49,7 @@ BUSY_HOST_ID = "busy_host"
 UNKNOWN_SIZE = "unknown_size"
 """What damage is called where nobody knows how many ranks the job had (analysis.json)."""
 
+NOT_FIRST = "Why not first"
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 KEYED_FROM = 0.02  # and one narrower than this none for its letter
 MOST_ARGUMENTS = 40
@@ -62,7 +65,7 @@ def _context(result: Analysis) -> Context:
     has_first = bool(top) and not is_of_damage(result)
     return {
         "action": verdict.action,
-        "nowhere": nowhere(result),
+        "unfound": nothing_found.rows(result),
         "hot_spots": verdict.hot_spots,
         "seen": [
             finding_view(row, place, of) | {"noted": noted_text(row, of)}
@@ -82,17 +85,14 @@ def _context(result: Analysis) -> Context:
         "others": top[has_first:],
         "of_verdict": breakdown.of_verdict(result, has_letters=True),
         "saved": breakdown.saved_in_rows(result, has_letters=True),
-        "of_others": breakdown.of_others(result, has_letters=True),
+        "of_others": breakdown.of_others(result),
         "means": breakdown.explained(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
         "together": together(verdict, result.findings),
         "sureness": how_sure(result),
         "is_answered": bool(named or verdict.assurance),
         "trust": trust(result.quality),
-        "doubts": [
-            {"status": status_word(one.status.value), "title": one.title, "detail": one.detail}
-            for one in doubted(result.quality, is_host_told=bool(verdict.host))
-        ],
+        "is_passed": not failed(result.quality),
     }
 
 
@@ -111,7 +111,7 @@ def _blocks(result: Analysis, named: Sequence[tuple[FindingRow, int]]) -> list[C
         {
             **view,
             "views": [
-                {**other, "next_step": next_step(one, row)}
+                {**other, "next_step": next_step(one, row), "view": view_text(one, of, row)}
                 for one, other in views
                 if one.seen_with == row.id
             ],
@@ -156,8 +156,9 @@ def how_sure(result: Analysis) -> list[str]:
         return [one for one in (answered, " ".join(more), told) if one]
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
-    told = answer(first, "" if blocks == 1 else "the first problem")
-    saving = saving_sentence(first, has_range=bool(result.verdict.track_record))
+    what, has_range = "" if blocks == 1 else "the first problem", bool(result.verdict.track_record)
+    told = answer(first, what, failed(result.quality), has_range=has_range)
+    saving = saving_sentence(first, has_range=has_range)
     return [one for one in (told, saving, rests_on(result, first)) if one]
 
 
@@ -168,14 +169,19 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     that may be nothing, and after it otherwise.
     """
     told = list(row.actions[:1])
-    if row.id in result.verdict.top[:1] and not result.run.damage:
+    is_leading = row.id in result.verdict.top[:1]
+    if is_leading and not result.run.damage:
         is_busy = any(one.id == OTHER_WORK and one.status.is_fault for one in result.quality)
-        first = rather_idle(row, result.verdict.others_s)
+        first = rather_idle(row, result.verdict.others_s, result.run.wall_s)
         sure = advice_on(row, is_busy=is_busy and not first)
         after = [sure] if sure else []
         told = [*after, *told] if is_too_short(row) else [*told, *after]
         told = [first, " ".join(told)] if first else told
-    return list(zip(("First action", "Then"), told, strict=False))
+    steps = list(zip(("First action", "Then"), told, strict=False))
+    if is_leading:
+        return [*steps, *not_passed(result)]
+    behind = why_behind(row, _named(result)[0][0])
+    return [*steps, (NOT_FIRST, f"{capitalized(behind)}.")] if behind else steps
 
 
 def _facts(result: Analysis) -> list[str]:

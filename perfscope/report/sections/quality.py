@@ -18,6 +18,9 @@ OTHER_WORK = "other_work"
 HOST_TOLD = "The host was busy, as told above"
 """What that check found, where the verdict told how busy."""
 
+RECORDING = "Recording"
+"""What the row of the first screen is called that tells which checks did not pass."""
+
 CHECKS = (
     Column("Check", "title", kind=Kind.TEXT, longest=120),
     Column("Outcome", lambda check: status_word(check.status.value), kind=Kind.SIGN),
@@ -61,6 +64,21 @@ def doubted(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> list
         replace(one, title=HOST_TOLD) if is_host_told and one.id == OTHER_WORK else one
         for one in faults
     ]
+
+
+def not_passed(result: Analysis) -> list[tuple[str, str]]:
+    """The checks of the recording that raise a doubt, as a row of the first screen."""
+    faults = doubted(result.quality, is_host_told=bool(result.verdict.host))
+    which = "; ".join(inside(one.title) for one in faults)
+    many = failed(result.quality).replace(" recording", "")
+    return [(RECORDING, f"{many}: {which}.")] if faults else []
+
+
+def failed(checks: Sequence[QualityRow]) -> str:
+    """How many of the checks that were made raise a doubt; "" where none does."""
+    made = [one.status for one in checks if one.status is not Status.INFO]
+    faults = sum(one.is_fault for one in made)
+    return f"{faults} of {counted(len(made), 'recording check')} did not pass" if faults else ""
 
 
 def trust_and_doubts(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> str:

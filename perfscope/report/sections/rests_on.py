@@ -22,7 +22,7 @@ def rests_on(result: Analysis, row: FindingRow | None) -> str:
     told = [f"{counted(steps, 'step')}{inferred}"] if steps > 1 else []
     if row is not None and row.seen is not None and row.where:
         whose = which_ranks(row, result.run.recorded_ranks)
-        samples = f"{count(row.seen.of)} stack samples{f' of {whose}' if whose else ''}"
+        samples = f"{counted(row.seen.of, 'stack sample')}{f' of {whose}' if whose else ''}"
         told.append(f"{samples} ({count(row.seen.samples)} in line {row.where[0].line})")
     saving = first_of(row) if row is not None else None
     said = [f"Based on {listed(told)}."] if told else []

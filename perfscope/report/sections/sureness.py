@@ -1,5 +1,7 @@
 """How sure a finding is, what makes it less sure, and what would make it surer."""
 
+from dataclasses import replace
+
 from perfscope.report.formats import seconds, whole_percent
 from perfscope.report.labels import MINOR_BELOW
 from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
@@ -32,13 +34,29 @@ ON_IDLE = "Record both versions on an idle host: this recording cannot be the ba
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
 
 
-BY_HOST = ("load_imbalance", "straggler", "transient_imbalance")
-"""Findings that other work on the host may bring about, or change."""
+OF_HOST = "the busy host may be its cause"
+"""The same of ranks that differ by less than other work on the host costs."""
 
 
 def first_of(row: Outcome) -> Outcome | FirstAction:
     """What saves first; a finding of several runs has one number alone, that of all its cost."""
     return (row.first_action if isinstance(row, FindingRow) else None) or row
+
+
+def as_measured(row: Outcome) -> Outcome | FirstAction:
+    """The same of this run, with the load that others put on its host, as pages tell of it."""
+    first = first_of(row)
+    if not isinstance(first, FirstAction) or not first.gain_s or first.under_load_s is None:
+        return first
+    more, interval = first.under_load_s / first.gain_s, first.gain_interval_s
+    share, own_s = first.gain_run_share, first.own_s
+    return replace(
+        first,
+        gain_s=first.under_load_s,
+        gain_interval_s=interval and (more * interval[0], more * interval[1]),
+        gain_run_share=None if share is None else more * share,
+        own_s=None if own_s is None else more * own_s,
+    )
 
 
 def is_by_assumption(found: Outcome | FirstAction) -> bool:
@@ -56,13 +74,20 @@ def is_unsure(row: Outcome) -> bool:
 
     Its status says what it would cost, and gates look at that; to people it is a possible one.
     """
-    return row.status is Status.FAIL and row.confidence is Confidence.LOW
+    return row.status is Status.FAIL and (row.confidence is Confidence.LOW or may_be_host(row))
+
+
+def may_be_host(row: Outcome) -> bool:
+    """Whether what other processes took may explain it, as it costs more."""
+    return isinstance(row, FindingRow) and row.may_be_host
 
 
 def doubt(row: Outcome) -> str:
     """Why a problem is no more than possible; "" where it is none, or certain, also of a bound."""
     if row.status.is_fault and _may_be_nothing(row):
         return "the saving may be nothing"
+    if may_be_host(row):
+        return OF_HOST
     if is_unsure(row):
         return "its cause is inferred" if is_inferred(row) else OTHER_CAUSE
     if row.status is not Status.WARN:
@@ -99,6 +124,23 @@ def _least(row: Outcome) -> float | None:
     return row.gain_interval_s[0] if row.gain_interval_s else None
 
 
+def why_behind(row: Outcome, leader: Outcome) -> str:
+    """Why a finding comes behind one that saves less, as a clause; "" of one that does not."""
+    mine, first = as_measured(row), as_measured(leader)
+    if mine.gain_s is None or first.gain_s is None or mine.gain_s <= first.gain_s:
+        return ""
+    if (why := doubt(row)) and not doubt(leader):
+        return f"its saving is larger, but {why}"
+    if is_bound(mine) and not is_bound(first):
+        return (
+            "its saving is larger, but it is the time of what the fix replaces, of which its new "
+            "code may take a part, and no replay"
+        )
+    if (first_of(row).gain_s or 0.0) < (first_of(leader).gain_s or 0.0):
+        return "its saving is smaller on an idle host"
+    return "its saving is larger, but less sure"
+
+
 def sureness(row: Outcome, what: str = "") -> str:
     """How sure a finding is, and what that follows from, in sentences.
 
@@ -117,26 +159,37 @@ def sureness(row: Outcome, what: str = "") -> str:
     return f"{cause}: measured. Saving: {saving}."
 
 
-def answer(row: Outcome, what: str = "") -> str:
+def answer(row: Outcome, what: str = "", failed: str = "", *, has_range: bool = False) -> str:
     """Whether to trust a finding, as a sentence that answers just that; "" of what is no fault.
 
-    `what` is what the cause is said to be of, where there are several.
+    `what` is what the cause is said to be of, where there are several; `failed` is how many checks
+    of the recording did not pass, which is told elsewhere. `has_range` tells that the saving is
+    told with a range.
     """
     if not row.status.is_fault:
         return ""
     cause = f"cause of {what}" if what else "cause"
     if is_inferred(row):
         return f"Partly: the lost time was measured, the {cause} is inferred: test the fix."
+    if may_be_host(row):
+        return "Partly: the lost time was measured, and the busy host may be its cause."
     if _may_be_nothing(row):
         return f"Not yet: the {cause} was measured, and the saving may be nothing."
     if _may_be_other(row):
         return f"Partly: the time was measured, and something else than the {cause} may explain it."
-    if first_of(row).gain_s is None:
-        return f"Yes: the {cause} was measured. Its saving was not estimated."
-    if row.confidence is Confidence.HIGH and not is_bound(first_of(row)):
-        varies = first_of(row).gain_interval_s is None or is_by_assumption(first_of(row))
-        return f"Yes: the {cause} was measured{'' if varies else ', and the saving hardly varies'}."
-    return f"Yes: the {cause} was measured. The saving is a rough figure."
+    first, more, varies = first_of(row), "", True
+    if first.gain_s is None:
+        more = " Its saving was not estimated."
+    elif (row.confidence is not Confidence.HIGH or is_bound(first)) and not has_range:
+        more = " The saving is a rough figure."
+    else:
+        varies = first.gain_interval_s is None or is_by_assumption(first)
+    measured = f"the {cause} was measured{'' if varies else ', and the saving hardly varies'}"
+    return (
+        f"Mostly: the {cause} was measured; not all recording checks passed.{more}"
+        if failed
+        else f"Yes: {measured}.{more}"
+    )
 
 
 def saving_sentence(row: Outcome, *, has_range: bool = False) -> str:
@@ -158,7 +211,7 @@ def is_inferred(row: Outcome) -> bool:
 
 def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
     """How sure the saving of a finding is, as a clause; "" where nobody asks."""
-    first = first_of(row)
+    first = as_measured(row)
     if first.gain_s is None or not row.status.is_fault:
         is_asked = row.status.is_fault and isinstance(row, FindingRow)
         return "not estimated" if is_asked else ""
@@ -210,22 +263,28 @@ def seen_with(row: Outcome) -> str | None:
 
 
 def is_loaded(row: FindingRow) -> bool:
-    """Whether its saving is that of an idle host, of a run on one that was not."""
-    saving = row.first_action
-    return bool(saving and saving.counts and not saving.counts_more)
+    """Whether its saving is another one on an idle host, of a run on one that was not."""
+    return row.first_action is not None and row.first_action.under_load_s is not None
 
 
-def rather_idle(row: FindingRow, others_s: float | None) -> str:
-    """To record on an idle host first, where other work costs more and may be what was found.
+def rather_idle(row: FindingRow, others_s: float | None, run_s: float) -> str:
+    """To record on an idle host first, where other work took most of the run, or may be the cause.
 
     Ranks that are unevenly fast may be so by what else their CPUs do. "" of any other finding.
     """
-    saved_s = first_of(row).gain_s
-    if others_s is None or row.id not in BY_HOST or saved_s is None or saved_s >= others_s:
+    if others_s is None:
+        return ""
+    cost = f"other processes cost {seconds(others_s)}"
+    if row.may_be_host:
+        return (
+            "Record again on an idle host, and see whether the ranks still differ: "
+            f"{cost}, more than this fix saves, and may hold up one rank the most."
+        )
+    if others_s <= run_s - others_s:
         return ""
     return (
-        "Record again on an idle host, and see whether the ranks still differ: other processes "
-        f"cost {seconds(others_s)}, more than this fix saves, and may hold up one rank the most."
+        f"Record again on an idle host: {cost} of the {seconds(run_s)} run, more than the job "
+        "itself took."
     )
 
 

@@ -2,7 +2,6 @@
 
 from perfscope.places import called, file_name
 from perfscope.report.formats import seconds
-from perfscope.report.sections.sureness import is_loaded
 from perfscope.report.text import shortened
 from perfscope.report.views import rank_list
 from perfscope.schema.analysis import Analysis
@@ -16,9 +15,11 @@ COSTS_MOST = "Costs most"
 """What rows are called that tell the ranks, and the line."""
 
 NOT_TO_CHANGE = "not the line to change: the first action says how to find it"
-NO_LINE = "none: see the first action"
-NO_RANK = "none: no problem was found on any rank"
-NOTHING_TO_CHANGE = "none: no line to change was found"
+NO_LINE = "not known: see the first action"
+ONLY_WAITS = (
+    "only waits for a thread that makes these calls: open the function whose result it reads"
+)
+"""What is told of a line at which the main thread waits for what another one was given to do."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,6 @@ class Line:
         told = " in ".join(part for part in (self.at, self.function) if part)
         told += f": {self.source}" if self.source else ""
         return f"{told} ({self.note})" if told and self.note else told or self.note
-
-
-def nowhere(result: Analysis) -> list[tuple[str, str]]:
-    """That there is no rank to look at, and no line to open; nothing where nobody can say that."""
-    if not result.verdict.assurance:
-        return []
-    told = [(RANKS, NO_RANK)] if result.run.recorded_ranks > 1 else []
-    return [*told, (TO_OPEN, NOTHING_TO_CHANGE)]
 
 
 def bridge_text(row: Outcome) -> str:
@@ -70,8 +63,6 @@ def which_ranks(row: Outcome, world: int) -> str:
 def who(result: Analysis, row: Outcome) -> str:
     """Which ranks a finding is about, and who waits for them: `rank 0; rank 1 waits 6.63 s for it`.
 
-    How long is left out where it is not what the saving comes from.
-
     Of several that wait it is the mean, which compares with what the run is shorter by.
     """
     named = which_ranks(row, result.run.recorded_ranks)
@@ -80,11 +71,8 @@ def who(result: Analysis, row: Outcome) -> str:
         return named
     many = len(waited.ranks)
     each = f" {seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
-    if bridge_text(row) and seconds(waited.each_s) not in bridge_text(row):
-        each = ""  # the saving comes from other seconds, which are told beside it
     whom = "it" if len(row.ranks) == 1 else "them"
-    measured = " as measured" if each and isinstance(row, FindingRow) and is_loaded(row) else ""
-    wait = f"{'wait' if many > 1 else 'waits'}{each} for {whom}{measured}"
+    wait = f"{'wait' if many > 1 else 'waits'}{each} for {whom}"
     return f"{named}; {rank_list(waited.ranks)} {wait}"
 
 
@@ -101,6 +89,8 @@ def line_of(row: Outcome) -> Line:
     if not frame.file or not frame.line:
         return Line(TO_OPEN, "", function=name, note="its line is not known")
     at = f"{file_name(frame.file)}:{frame.line}"
+    if isinstance(row, FindingRow) and row.only_waits:
+        return Line(TO_OPEN, "", note=f"not known: {at} {ONLY_WAITS}")
     return Line(
         COSTS_MOST if is_elsewhere else TO_OPEN,
         at,

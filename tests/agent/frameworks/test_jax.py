@@ -133,6 +133,7 @@ def test_a_function_that_is_given_again_what_it_returned_is_a_step(
     assert all(one.t1 <= other.t0 for one, other in itertools.pairwise(found))
     wait = ("perfscope.wait", recorder.Phase.TRAIN)  # for the sum
     assert rank.phases() == [("relax", recorder.Phase.TRAIN)] * 29 + [wait]
+    assert rank.metadata["frameworks"]["jax"]["gradients"] is False
 
 
 def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
@@ -143,6 +144,7 @@ def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
     found = rank.steps()
     assert [step.seq for step in found] == list(range(15))
     assert {step.sent for step in found} == {6}
+    assert rank.metadata["frameworks"]["jax"]["gradients"] is True
     assert {record.op for record in rank.phase_records("apply")} == {recorder.Phase.TRAIN}
     evaluations = rank.phase_records("error")
     assert [record.op for record in evaluations] == [recorder.Phase.EVALUATE] * 9

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfscope.document.others import OF_BOTH, beside_others, host_first
+from perfscope.document.others import OF_ALL, beside_others, host_first
 from perfscope.document.quality import quality
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding, Gain
@@ -107,8 +107,9 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     used = "Processes outside the job used 1.0 of the 2 CPUs and made this run about "
     assert told.sentence.startswith(used)
     assert told.sentence.startswith(f"{told.host} Apart from that, ")
-    assert " longer. On an idle host it would take about " in told.host
-    assert OF_BOTH not in told.host  # no saving is told
+    assert " longer: " in told.host
+    assert " in place of about " in told.host
+    assert OF_ALL not in told.host  # no saving is told
     assert told.action.startswith("Record again while nothing else uses the host's CPUs")
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
@@ -130,9 +131,9 @@ def test_of_a_window_that_was_chosen_nobody_knows_what_the_run_is_without_others
     gain = replace(saved(found.results, 2.0, basis=Basis.REPLAY), under_load_s=3.0)
     own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
     sentence = verdict(facts, (*found.findings.values(), own), ()).sentence
+    share = format_share(3.0 / found.results.run_s)
     run = format_seconds(found.results.run_s)
-    assert " on an idle host, and with the load of " in sentence
-    assert f"this {run} run 3.00 s of it, or {format_share(3.0 / found.results.run_s)}" in sentence
+    assert f"The fix would save about 3.00 s, {share} of this {run} run (" in sentence
 
 
 def test_what_others_cost_comes_first_also_where_a_fix_saves_more() -> None:
@@ -148,8 +149,8 @@ def test_what_others_cost_comes_first_also_where_a_fix_saves_more() -> None:
         assert told.sentence.count("outside the job") == 1
         assert told.sentence.startswith(f"{told.host} Its own. ")
         assert told.host.startswith("Processes outside the job used 1.0 of the 2 CPUs and ")
-        assert f" {longer}. On an idle host it would take " in told.host
-        assert told.host.endswith(f": {OF_BOTH}.")
+        assert f" {longer}: {format_seconds(found.results.run_s)} in place of " in told.host
+        assert told.host.endswith(f". {OF_ALL}")
         assert told.others_s == gain_of_others
         assert "shorter" not in told.sentence
         assert "Apart from that" not in told.sentence
@@ -158,8 +159,8 @@ def test_what_others_cost_comes_first_also_where_a_fix_saves_more() -> None:
 def test_what_others_cost_is_told_where_nobody_knows_how_many_cpus_they_used() -> None:
     host = host_first((), Gain(6.0, 0.3), Wholes(20.0, 20.0))
     assert beside_others("Nothing.", (), host) == (
-        "Processes outside the job used its CPUs and made this run about 6.00 s longer. On an idle "
-        "host it would take about 14.0 s, not 20.0 s. Apart from that, nothing."
+        "Processes outside the job used its CPUs and made this run about 6.00 s longer: "
+        "20.0 s in place of about 14.0 s. Apart from that, nothing."
     )
     assert beside_others("Nothing.", (), "") == "Nothing."
 

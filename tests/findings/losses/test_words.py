@@ -69,7 +69,9 @@ def test_a_loop_is_told_only_where_samples_may_show_one() -> None:
         words.action(group, Gain(1.0, 0.1), 2, is_one_line=only) for only in (False, True)
     )
     assert several.startswith("In learn() (train.py:74): replace loops over numbers")
-    assert one.startswith("In learn() (train.py:74): replace what this one line goes through")
+    assert one.startswith(
+        "In learn() (train.py:74): replace what this one line does for each item, "
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,9 @@ def test_what_is_done_at_one_place_is_told_of_all_who_do_any_of_it() -> None:
     assert "other places" not in action(first, rest, saved_s=3.0)
     elsewhere = asleep(0, 1, 2, own_s=6.0, line=9)
     told = action(elsewhere, replace(first, frame=None), saved_s=9.0)
-    assert told.endswith(" Of the 3.67 s, 2.00 s is there; the evidence lists the other places.")
+    assert told.endswith(
+        " Of the 3.67 s, 2.00 s is there; the saving counts all places, which evidence lists."
+    )
 
 
 @pytest.mark.parametrize(

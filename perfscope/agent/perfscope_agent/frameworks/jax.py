@@ -254,3 +254,4 @@ def finish() -> None:
     if rec is not None:
         _end_evaluations(rec, is_last=True)
     _order.finish()
+    metadata.framework(_SOURCE, gradients=Uses.has_gradients)

@@ -1,0 +1,83 @@
+"""What the first screen tells where no finding says what to change."""
+
+from perfscope.judging import MAJOR
+from perfscope.places import place
+from perfscope.report.formats import percent, seconds
+from perfscope.report.palette import LOST_FILLS
+from perfscope.report.sections import breakdown
+from perfscope.report.sections.quality import not_passed
+from perfscope.report.sections.where import RANKS, TO_OPEN
+from perfscope.report.views import rank_list
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.enums import LossKind, Status
+
+NO_RANK = "none: no problem was found on any rank"
+NOTHING_TO_CHANGE = "none: no line to change was found"
+
+
+def rows(result: Analysis) -> list[tuple[str, str]]:
+    """What to do, and where, each with its label."""
+    verdict = result.verdict
+    told = [
+        *nowhere(result),
+        ("Saving", _nothing_saved(result)),
+        ("First action", verdict.action),
+        *([] if verdict.top else not_passed(result)),
+        ("Hot spots", verdict.hot_spots),
+        ("Contention", own_contention(result)),
+    ]
+    return [one for one in told if one[1]]
+
+
+def _nothing_saved(result: Analysis) -> str:
+    """That no change is known that saves anything; what an idle host would, is none of it."""
+    verdict = result.verdict
+    if not verdict.assurance:
+        return ""
+    by_host = verdict.others_s
+    idle = f"; an idle host would save {seconds(by_host)}" if by_host is not None else ""
+    return f"none known in the program{idle}"
+
+
+def nowhere(result: Analysis) -> list[tuple[str, str]]:
+    """That there is no rank to look at, and no line to open; nothing where nobody can say that."""
+    if not result.verdict.assurance:
+        return []
+    ranks, line = _of_largest(result)
+    told = [(RANKS, f"{NO_RANK}{ranks}")] if result.run.recorded_ranks > 1 else []
+    return [*told, (TO_OPEN, f"{NOTHING_TO_CHANGE}{line}")]
+
+
+def _of_largest(result: Analysis) -> tuple[str, str]:
+    """On which ranks, and where, the largest loss is that the verdict names without a cure."""
+    verdict = result.verdict
+    if verdict.status is Status.PASS or verdict.others_s is not None:
+        return "", ""
+    first = next((one for one in result.losses.entries if one.share is not None), None)
+    if first is None or not first.ranks:
+        return "", ""
+    many = len(first.ranks) + first.ranks_left_out
+    which = "all" if many == result.run.recorded_ranks else rank_list(first.ranks)
+    on = f"; the largest loss is on {which if which != 'all' else 'all of them'}"
+    if first.where is None:
+        return on, "; the largest loss is in no one line"
+    at = place(first.where.function, first.where.file, first.where.line)
+    return on, f"; the largest loss is in {at}"
+
+
+def own_contention(result: Analysis) -> str:
+    """What threads of the job wait for each other's CPUs, where no finding tells it; "" if little.
+
+    A row of the table has it, under a name that few know.
+    """
+    role = LOST_FILLS[LossKind.CPU_WAIT.value].role
+    spent_s = sum(row.seconds for row in breakdown.rows(result) if row.role == role)
+    if result.verdict.top or not result.run.wall_s or spent_s < MAJOR * result.run.wall_s:
+        return ""
+    each = " per rank" if result.run.recorded_ranks > 1 else ""
+    share = f"{percent(spent_s / result.run.wall_s)} of the {seconds(result.run.wall_s)} run"
+    why = ", as other processes left it too few" if result.verdict.others_s is not None else ""
+    return (
+        f"Threads of the job waited {seconds(spent_s)}{each} ({share}) for CPUs that other threads "
+        f"of the job had{why}: “CPU contention within the job” below."
+    )
