@@ -1,19 +1,21 @@
 // write_otf2 DIRECTORY LOCATIONS STEPS OPERATIONS: an archive as a training under Score-P leaves it, for benchmarks:
-// in every step a forward and a backward pass of OPERATIONS kernels each, with counters, messages around a ring and
-// allreduces.
+// in every step a forward and a backward pass of OPERATIONS kernels each, which take not quite as long everywhere, with
+// counters, messages around a ring and allreduces that wait for the last.
 #include <otf2/otf2.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { MAIN, STEP, FORWARD, BACKWARD, OPTIMIZER, KERNEL, KERNELS = 32, ALLREDUCE = KERNEL + KERNELS, SEND, RECEIVE, REGIONS };
+enum { MOST_LONGER = 2000 }; // ns that a kernel of one location takes longer than that of another
 
-static uint64_t state;
+// What all locations draw alike, and what each draws by itself.
+static uint64_t common, own;
 
-static uint64_t chance(void)
+static uint64_t chance(uint64_t *state)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    return state ^= state << 17;
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
 }
 
 static OTF2_FlushType flush(void *data, OTF2_FileType type, OTF2_LocationRef location, void *caller, bool final)
@@ -23,6 +25,7 @@ static OTF2_FlushType flush(void *data, OTF2_FileType type, OTF2_LocationRef loc
 }
 
 static uint64_t events, now;
+static uint64_t latest; // by when every location has come as far: what ends then has all that it needs
 static OTF2_EvtWriter *writer;
 
 static void enter(uint32_t region)
@@ -45,8 +48,10 @@ static void exchange(int location, int locations, unsigned tag)
     leave(SEND);
     now += 100;
     enter(RECEIVE);
-    OTF2_EvtWriter_MpiRecv(writer, NULL, now += 3000, (location + locations - 1) % locations, 0, tag, 4096);
-    now += 20;
+    latest += 3000;
+    now = latest;
+    OTF2_EvtWriter_MpiRecv(writer, NULL, now, (location + locations - 1) % locations, 0, tag, 4096);
+    now = latest += 20;
     leave(RECEIVE);
     events += 2;
 }
@@ -55,9 +60,10 @@ static void allreduce(void)
 {
     enter(ALLREDUCE);
     OTF2_EvtWriter_MpiCollectiveBegin(writer, NULL, now += 30);
-    OTF2_EvtWriter_MpiCollectiveEnd(writer, NULL, now += 5000, OTF2_COLLECTIVE_OP_ALLREDUCE, 0,
+    now = latest += 5000;
+    OTF2_EvtWriter_MpiCollectiveEnd(writer, NULL, now, OTF2_COLLECTIVE_OP_ALLREDUCE, 0,
                                     OTF2_UNDEFINED_UINT32, 25000000, 25000000);
-    now += 20;
+    now = latest += 20;
     leave(ALLREDUCE);
     events += 2;
 }
@@ -67,13 +73,15 @@ static void pass(int location, int locations, long step, int operations, uint32_
     const OTF2_Type type = OTF2_TYPE_UINT64;
     enter(region);
     for (int i = 0; i < operations; i++) {
-        const uint32_t kernel = KERNEL + chance() % KERNELS;
-        now += 300 + chance() % 700;
+        const uint32_t kernel = KERNEL + chance(&common) % KERNELS;
+        const uint64_t between = 300 + chance(&common) % 700, length = 2000 + chance(&common) % 20000;
+        now += between;
         enter(kernel);
-        now += 2000 + chance() % 20000;
+        now += length + chance(&own) % MOST_LONGER;
         leave(kernel);
+        latest += between + length + MOST_LONGER;
         if (i % 4 == 0) {
-            const OTF2_MetricValue value = {.unsigned_int = chance() % 1000000007};
+            const OTF2_MetricValue value = {.unsigned_int = chance(&own) % 1000000007};
             OTF2_EvtWriter_Metric(writer, NULL, now, 0, 1, &type, &value);
             events++;
         }
@@ -149,8 +157,9 @@ int main(int count, char **words)
     OTF2_Archive_OpenEvtFiles(archive);
     uint64_t *counts = calloc((size_t)locations, sizeof *counts), total = 0, last = 0;
     for (int location = 0; location < locations; location++) {
-        state = 88172645463325252u + (uint64_t)location * 7919;
-        now = 1000;
+        common = 88172645463325252u;
+        own = common + (uint64_t)(location + 1) * 7919;
+        now = latest = 1000;
         events = 0;
         writer = OTF2_Archive_GetEvtWriter(archive, (uint64_t)location);
         enter(MAIN);
@@ -160,6 +169,7 @@ int main(int count, char **words)
             pass(location, locations, step, operations, BACKWARD);
             enter(OPTIMIZER);
             now += 20000;
+            latest += 20000;
             leave(OPTIMIZER);
             leave(STEP);
         }
