@@ -130,19 +130,23 @@ def _overlapped(program: Program, work: Work, transfer: Floats, share: float) ->
     own = _by_segment(program, backward)
     other = _by_segment(program, program.gaps_ns(work)) - own
     reduces = np.isin(program.row_op[cuts[:, 0]], ALLREDUCES)
-    result, left, follows = transfer.copy(), 0.0, False
+    left, follows = 0.0, False
+    hidden = np.zeros(len(cuts))
     # segment s ends with cut s
-    shortest, longest = own[: len(cuts)].min(axis=1), other[: len(cuts)].max(axis=1)
-    least = transfer[cuts].min(axis=1)
+    shortest = own[: len(cuts)].min(axis=1).tolist()
+    is_same = (other[: len(cuts)].max(axis=1) <= SHORT_NS).tolist()
+    most = (share * transfer[cuts].min(axis=1)).tolist()
+    is_reduced = reduces.tolist()
     for place in range(len(cuts)):
-        left = float(shortest[place]) + (left if longest[place] <= SHORT_NS else 0.0)
-        if reduces[place]:
+        left = shortest[place] + (left if is_same[place] else 0.0)
+        if is_reduced[place]:
             follows = follows or left > 0.0
-            hidden = min(left, share * float(least[place]))
-            result[cuts[place]] -= hidden
-            left -= hidden
+            hidden[place] = min(left, most[place])
+            left -= min(left, most[place])
     if not follows:
         raise RefusedEditError("no allreduce of all ranks follows a backward pass of all of them")
+    result = transfer.copy()
+    result[cuts] -= hidden[:, np.newaxis]
     return result
 
 

@@ -7,15 +7,16 @@ from perfscope.trace.model import RowFlag, Table
 
 def totals_of(operations: Table) -> dict[int, tuple[int, int, int, int]]:
     """Calls, nanoseconds, and bytes sent and received of each operation that has rows."""
-    codes, place = np.unique(operations["op"], return_inverse=True)
+    order = np.argsort(operations["op"], kind="stable")
+    codes, starts = np.unique(operations["op"][order], return_index=True)
+    if not len(codes):
+        return {}
     is_joined = (operations["flags"] & RowFlag.COALESCED) > 0
-    sums = np.zeros((len(codes), 4), np.int64)
     columns = (
         np.where(is_joined, operations["request"], 1),
         operations["t1"] - operations["t0"],
         operations["sent"],
         operations["received"],
     )
-    for number, column in enumerate(columns):
-        np.add.at(sums[:, number], place.reshape(-1), column)
-    return dict(zip(codes.tolist(), map(tuple, sums.tolist()), strict=True))
+    sums = (np.add.reduceat(column.astype(np.int64)[order], starts) for column in columns)
+    return dict(zip(codes.tolist(), zip(*(one.tolist() for one in sums), strict=True), strict=True))

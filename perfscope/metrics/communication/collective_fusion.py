@@ -56,17 +56,18 @@ def _bounds(follows: Bools, sizes: Ints, most_bytes: int) -> Ints:
     """Where calls of no more than so many bytes together begin, and the end of all."""
     begins = np.flatnonzero(~follows)
     bounds = np.append(begins, len(sizes))
-    # about: damaged sizes add up to no number of 64 bits
-    carried = np.add.reduceat(sizes.astype(np.float64), begins) if len(begins) else begins
-    more: list[int] = []
-    for place in np.flatnonzero(carried >= 0.99 * most_bytes).tolist():
-        first, end = int(bounds[place]), int(bounds[place + 1])
-        fit = (end - first) * most_bytes < 1 << 63
-        behind, before = np.cumsum(sizes[first:end], dtype=np.int64 if fit else object), 0
-        while (call := int(np.searchsorted(behind, before + most_bytes, "right"))) < len(behind):
-            more.append(first + call)
-            before = int(behind[call - 1])
-    return np.union1d(bounds, np.array(more, np.int64)) if more else bounds
+    # damaged sizes add up to no number of 64 bits
+    fits = float(sizes.sum(dtype=np.float64)) < float(1 << 62)
+    before = np.append(0, np.cumsum(sizes, dtype=np.int64 if fits else object))
+    more = [bounds]
+    place, end = begins, bounds[1:]
+    while len(place):  # one piece of each run at a time
+        behind = np.searchsorted(before, before[place] + most_bytes, "right") - 1
+        is_within = behind < end
+        place, end = behind[is_within], end[is_within]
+        more.append(place)
+    found: Ints = np.sort(np.concatenate(more))
+    return found
 
 
 def _follows(pool: Pool, instances: Instances, order: Ints) -> Bools:
