@@ -152,7 +152,9 @@ def test_scaled_work_is_the_simulation_of_it(
     prediction = replay.predict([Edit(account, tuple(ranks), factor=float(factor))])
     assert prediction is not None
     assert prediction.gain_s == pytest.approx((before - simulate(edited)) * NS, abs=2e-9)
-    if prediction.interval_s is not None:
+    if (
+        factor < 1 and prediction.interval_s is not None
+    ):  # no saving of less work is beyond all of it
         left_s = before * NS - prediction.interval_s[1]
         assert left_s >= min(busiest_s(edited), simulate(edited) * NS) - 2e-9
 
