@@ -149,11 +149,11 @@ class Wholes:
         told += f", {more.what}" if more.what else ""
         if whole_s:
             told += f", {format_share(seconds / whole_s)} of this {format_seconds(whole_s)} {name}"
-        told += f", or {more.idle}" if more.idle else ""
         why = "under two assumptions" if is_by_assumption else "as its steps vary"
         by_run = "" if is_bound else _ends(interval)
         ranged = more.record or (f"{by_run} {why}" if by_run else "")
-        return f"{told} ({ranged})" if ranged else told
+        told += f" ({ranged})" if ranged else ""
+        return f"{told}, or {more.idle}" if more.idle else told
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:

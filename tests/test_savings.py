@@ -133,8 +133,8 @@ def test_what_seconds_are_stands_behind_them_where_no_replay_tells_it() -> None:
 def test_what_is_saved_on_an_idle_host_is_told_beside_what_was_measured() -> None:
     idle = Beside("likely 10.8 s or more", idle="about 8.00 s of 24.0 s on an idle host")
     assert Wholes(40.0, None).fix(12.0, beside=idle) == (
-        "about 12.0 s as measured, 30.0 % of this 40.0 s run, or about 8.00 s of 24.0 s on an idle "
-        "host (likely 10.8 s or more)"
+        "about 12.0 s as measured, 30.0 % of this 40.0 s run (likely 10.8 s or more), or about "
+        "8.00 s of 24.0 s on an idle host"
     )
 
 
