@@ -111,7 +111,7 @@ def _sampled(
 def _sets_up(ranks: Together, labels: StackLabels, pieces: _Pieces) -> Bools:
     """Which pieces seem to be input and come before the first batch: they load the data set.
 
-    That is known of ranks on which a framework marks where batches are fetched.
+    That is known of ranks on which steps are marked, and where batches are fetched.
     """
     is_input = pieces.label == (labels.ids.index("input") if "input" in labels.ids else UNLABELED)
     return np.asarray(is_input & (pieces.start < ranks.first_batch[pieces.gap]))

@@ -56,9 +56,15 @@ class Asked:
 
     @property
     def first_batch_ns(self) -> int:
-        """When the first batch was asked for, where a framework marks that; else before all."""
-        starts = self.rank.phases["t0"][self.rank.phases["kind"] == PhaseKind.INPUT]
-        return int(starts.min()) if len(starts) else self.rank.start_ns
+        """When the first batch was asked for, where that and steps are marked; else before all.
+
+        A step that begins before any mark has a batch of its own, which nobody marks.
+        """
+        rows, steps = self.rank.phases, self.rank.steps["t0"]
+        own = (rows["kind"] == PhaseKind.INPUT) & (rows["tid"] == self.rank.main_tid)
+        if not len(steps) or not np.any(own):
+            return self.rank.start_ns
+        return min(int(rows["t0"][own].min()), int(steps.min()))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ class Functions:
         labels, frames = results.labels, results.trace.frames
         if labels is None or not len(labels.user_frame):
             unknown = np.broadcast_to(np.int64(-1), len(stack))  # takes no memory
-            return cls((), unknown, np.where(collects & IS_TRAINING[account], GARBAGE, unknown))
+            found = collects & IS_TRAINING[account]
+            return cls((), unknown, np.where(found, GARBAGE, -1) if found.any() else unknown)
         known: dict[Function, int] = {}
         of_frame = np.array(
             [known.setdefault(frame.key, len(known)) for frame in frames],

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
+from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes, joined, neighbors
 from perfscope.attribution.activities import stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.ledger import IS_COMMUNICATION
+from perfscope.attribution.timeline import MOST_AT_ONCE, Timeline
 from perfscope.engine import engine
 from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls
@@ -23,6 +26,7 @@ from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Fixed, Needs, Program, Work
 from perfscope.structures import dataclass
+from perfscope.trace.model import Rank
 
 MOST_ROWS = int(np.iinfo(np.int32).max)
 
@@ -179,30 +183,53 @@ class _Pieces:
 
 
 def _pieces(results: Results, times: _Times, starts: Ints, marks: Marks) -> _Pieces:
-    edges = np.searchsorted(marks.column, np.arange(len(starts)))  # marks come rank after rank
-    lives = [_life(results, position) for position in range(len(results.timelines))]
+    """Some ranks at once, as those whose collector was heard need timelines of their own."""
+    cut = [
+        len(line.accounts) if len(rank.garbage_collections) else 0
+        for rank, line in zip(results.trace.ranks, results.timelines, strict=True)
+    ]
+    found = [
+        list(_columns_of(results, times, starts, marks, positions))
+        for positions in neighbors(cut, MOST_AT_ONCE)
+    ]
+    row, account, ns, phase, stack, begin, fixed_row, fixed_ns, collects = (
+        joined([own.pop(0) for own in found]) for _ in range(len(found[0]))
+    )
+    work, fixed = Work(row, account, ns), Fixed(fixed_row, fixed_ns)
+    return _Pieces(work, phase, stack, begin, fixed, collects)
+
+
+def _columns_of(
+    results: Results, times: _Times, starts: Ints, marks: Marks, positions: range
+) -> tuple[npt.NDArray[Any], ...]:
+    """The columns of the pieces of neighboring ranks, rank after rank."""
+    first_rows = starts[positions.start : positions.stop + 1]
+    first = int(first_rows[0])
+    # marks come rank after rank
+    edges = np.searchsorted(marks.column, np.arange(positions.start, positions.stop + 1))
+    lives = [_life(results, position) for position in positions]
     ranks = [
         (
             *life.columns,
             times.enter[times.of_rank(position)],
             times.exit[times.of_rank(position)],
             # of two phases in a row each has its own pieces
-            marks.begin[edges[position] : edges[position + 1]],
+            marks.begin[edges[place] : edges[place + 1]],
             int(times.end[position]),
-            int(starts[position]) + 1,
+            int(starts[position]) + 1 - first,
         )
-        for position, life in enumerate(lives)
+        for place, (position, life) in enumerate(zip(positions, lives, strict=True))
     ]
-    row, account, ns, phase, stack, begin, fixed = engine.work_pieces(
-        ranks, results.focus.start_ns, IS_COMMUNICATION.view(np.uint8), int(starts[-1])
+    row, account, ns, phase, stack, begin, fixed_ns = engine.work_pieces(
+        ranks,
+        results.focus.start_ns,
+        IS_COMMUNICATION.view(np.uint8),
+        int(first_rows[-1]) - first,
     )
-    collects = np.zeros(len(row), np.bool_)
-    firsts = np.searchsorted(row, starts)
-    for life, first, behind in zip(lives, firsts[:-1].tolist(), firsts[1:].tolist(), strict=True):
-        if life.collects.any():
-            at = np.searchsorted(life.columns[0], begin[first:behind], side="right") - 1
-            collects[first:behind] = life.collects[at]
-    return _Pieces(Work(row, account, ns), phase, stack, begin, Fixed.of(fixed), collects)
+    row += np.int32(first)
+    fixed = Fixed.of(fixed_ns)
+    collects = _collects(lives, begin, np.searchsorted(row, first_rows))
+    return row, account, ns, phase, stack, begin, fixed.row + np.int32(first), fixed.ns, collects
 
 
 @dataclass(frozen=True)
@@ -210,19 +237,36 @@ class _Life:
     """One rank's timeline, cut where Python's garbage collector begins and ends to collect."""
 
     columns: tuple[Ints, npt.NDArray[np.uint8], SmallCodes, SmallCodes]
-    collects: Bools
+    collects: Bools | None = None  # None: nowhere
 
 
 def _life(results: Results, position: int) -> _Life:
     """That of a rank; of one that was not listened to, its timeline as it is."""
     rank, line = results.trace.ranks[position], results.timelines[position]
-    if not len(rank.garbage_collections):
-        columns = line.boundaries, line.accounts, line.phases, line.stacks
-        return _Life(columns, np.zeros(len(line.accounts), np.bool_))
-    found = activity_timeline(rank, line, stack_activities(results.trace))
-    accounts, phases = line.accounts[found.segments], line.phases[found.segments]
-    columns = found.boundaries, accounts, phases, found.stacks
-    return _Life(columns, found.activities == GARBAGE)
+    if not len(rank.garbage_collections) or not len(line.accounts):
+        return _Life((line.boundaries, line.accounts, line.phases, line.stacks))
+    told = stack_activities(results.trace)
+    parts = [_heard(rank, part, told) for part in line.parts()]
+    begin, accounts, phases, stacks, collects = map(joined, zip(*parts, strict=True))
+    boundaries = np.append(begin, line.boundaries[-1])
+    return _Life((boundaries, accounts, phases, stacks), collects)
+
+
+def _heard(rank: Rank, part: Timeline, told: npt.NDArray[np.int8]) -> tuple[npt.NDArray[Any], ...]:
+    """Begin, account, phase, stack of a timeline's segments, and whether they are collections."""
+    found = activity_timeline(rank, part, told)
+    accounts, phases = part.accounts[found.segments], part.phases[found.segments]
+    return found.boundaries[:-1], accounts, phases, found.stacks, found.activities == GARBAGE
+
+
+def _collects(lives: Sequence[_Life], begin: Ints, edges: Ints) -> Bools:
+    """Which pieces are collections, of ranks whose pieces lie between edges."""
+    result = np.zeros(len(begin), np.bool_)
+    for life, first, behind in zip(lives, edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        if life.collects is not None:
+            at = np.searchsorted(life.columns[0], begin[first:behind], side="right") - 1
+            result[first:behind] = life.collects[at]
+    return result
 
 
 def _cut_kinds(pool: Pool, rows: _Rows) -> Ints:

@@ -360,28 +360,6 @@ def test_pieces_lie_inside_the_array() -> None:
     assert array((20, 30), "float32", 4, (4, 80)).layout == "columns"
 
 
-def test_padding_is_what_repeats_at_the_ends_of_rows() -> None:
-    rows = [[1, 2, 3, 0, 0, 0, 0, 0], [5, 0, 4, 9, 0, 0, 0, 0], [7] * 8]
-    content = b"".join(struct.pack("8q", *row) for row in rows)
-    found = operand_arrays.facts(array((3, 8), "int64", 8), content)
-    assert found == {"padding": pytest.approx(9 / 24), "padding_of_longest": 0}
-
-
-@pytest.mark.parametrize(
-    ("rows", "found"),
-    [
-        ([[1] * 4, [1] * 4], {}),  # a mask of sequences that are all as long
-        ([[0, 1, 0, 0], [1, 0, 0, 0]], {}),  # the number of a letter (one-hot)
-        ([[0, 1, 0, 0], [1, 3, 0, 0]], {"padding": 1 / 2, "padding_of_longest": 1 / 2}),
-        ([[4, 3, 2, 9], [5, 6, 7, 9]], {"padding": 0, "padding_of_longest": 0}),  # a mark at ends
-        ([[4, 3, 9, 9], [5, 9, 9, 9]], {"padding": 5 / 8, "padding_of_longest": 1 / 2}),
-    ],
-)
-def test_what_is_no_padding(rows: list[list[int]], found: dict[str, float]) -> None:
-    content = b"".join(struct.pack("4q", *row) for row in rows)
-    assert operand_arrays.facts(array((2, 4), "int64", 8), content) == found
-
-
 def test_equal_contents_of_another_shape_are_not_the_same() -> None:
     content = struct.pack("4f", 1, 2, 3, 4)
     one, other = array((4,), "float32", 4), array((2, 2), "float32", 4)

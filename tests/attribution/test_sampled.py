@@ -251,9 +251,14 @@ def test_samples_of_the_start_up_do_not_speak_for_the_work() -> None:
     assert results.ledger.ns[list(Account).index(Account.UNTRACED), 0] > 0
 
 
-@pytest.mark.parametrize(("is_marked", "waited_s"), [(True, 1.0), (False, 2.0)])
+OF_MAIN, OF_ANOTHER, NOWHERE = None, 77, -1
+
+
+@pytest.mark.parametrize(
+    ("marked", "waited_s"), [(OF_MAIN, 1.0), (OF_ANOTHER, 2.0), (NOWHERE, 2.0)]
+)
 def test_what_is_loaded_before_the_first_batch_is_no_wait_for_one(
-    *, is_marked: bool, waited_s: float
+    marked: int | None, waited_s: float
 ) -> None:
     """Where a framework marks the batches, names tell no other ones: here 2 s before the first."""
     builder = TraceBuilder(2, end_s=14.0)
@@ -264,10 +269,31 @@ def test_what_is_loaded_before_the_first_batch_is_no_wait_for_one(
         for step in range(50):
             begin = 3.0 + 0.2 * step
             rank.step(step, begin, begin + 0.2)
-            if is_marked:
-                rank.phase(PhaseKind.INPUT, begin, begin + 0.02)
+            if marked != NOWHERE:
+                rank.phase(PhaseKind.INPUT, begin, begin + 0.02, tid=marked)
             rank.stack(begin + 0.1, STEP)
             rank.op("MPI_Allreduce", begin + 0.18, begin + 0.2, comm=0, seq=step + 1)
         rank.finalize(13.5)
     ledger = compute(builder.build(), Options()).ledger
     assert seconds(ledger, Account.INPUT_WAIT) == pytest.approx(waited_s, abs=0.15)
+
+
+@pytest.mark.parametrize("first_marked", [25, 49, 50], ids=["half", "last", "none"])
+def test_batches_that_nobody_marks_are_waited_for_once_steps_run(first_marked: int) -> None:
+    """Each of 50 steps loads a batch by itself; a loader of a framework comes later, if at all."""
+    builder = TraceBuilder(2, end_s=14.0)
+    for rank in (builder.rank(0), builder.rank(1)):
+        rank.init(0.9).op("MPI_Barrier", 0.95, 0.96, comm=0, seq=0)
+        for step in range(50):
+            begin = 1.0 + 0.2 * step
+            rank.step(step, begin, begin + 0.2)
+            for look in (0.02, 0.06):
+                rank.stack(begin + look, (MAIN, ("load_batch", File, 50)))
+            for look in (0.12, 0.16):
+                rank.stack(begin + look, STEP)
+            if step >= first_marked:
+                rank.phase(PhaseKind.INPUT, begin + 0.17, begin + 0.171)
+            rank.op("MPI_Allreduce", begin + 0.18, begin + 0.2, comm=0, seq=step + 1)
+        rank.finalize(11.0)
+    ledger = compute(builder.build(), Options()).ledger
+    assert seconds(ledger, Account.INPUT_WAIT) == pytest.approx(50 * 0.09, rel=0.05)

@@ -16,6 +16,7 @@ from perfscope.attribution.stack_rules import label_stacks
 from perfscope.attribution.together import Asked
 from perfscope.cli.main import main
 from perfscope.matching.intervals import Layer
+from perfscope.schema.enums import PhaseKind
 from perfscope.trace.model import Trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -40,6 +41,9 @@ def trace_by_lot(seed: int) -> Trace:
         sampled = 0.0 if number == 5 else now * lot.uniform(0.2, 1.0)
         for at in np.sort(lot.uniform(0.0, sampled, int(lot.integers(0, 150)) if sampled else 0)):
             rank.stack(float(at), STACKS[int(lot.integers(len(STACKS)))])
+        if number % 3:  # batches are marked from some moment on, before which input sets up
+            begin = float(lot.uniform(0.0, max(now, 0.1)))
+            rank.phase(PhaseKind.INPUT, begin, begin + 0.01).step(0, begin, begin + 0.02)
     return builder.build()
 
 

@@ -273,9 +273,8 @@ def facts(array: Array, content: bytes) -> dict[str, float]:
     if code is None or array.order != "native" or not content:
         return {}
     if array.is_rows_of_integers():
-        return _filled(array, content)
-    cast: Any = memoryview(content).cast  # to a format that is chosen here
-    values = cast(code)
+        return _filled(array, content, code)
+    values = _values(content, code)
     every = max(1, len(values) // _MOST_VALUES)
     seen = values[::every].tolist()
     found = {"zero": seen.count(0) / len(seen)}
@@ -296,22 +295,36 @@ def _zero_pieces(content: bytes, size: int) -> float:
     return sum([content.startswith(zero, start) for start in starts]) / len(starts)
 
 
-def _filled(array: Array, content: bytes) -> dict[str, float]:
+def _values(content: bytes, code: str) -> Any:
+    cast: Any = memoryview(content).cast  # to a format that is chosen here
+    return cast(code)
+
+
+def _filled(array: Array, content: bytes, code: str) -> dict[str, float]:
     """Which share of rows repeats one value up to their end, and of the row filled least so.
 
-    Rows that are one value throughout, as a mask of ones, hold no sequences that could be shorter,
-    and so do those in which one place is marked, as the number of a letter or class (one-hot).
+    Rows that are one value throughout, as a mask of ones, hold no sequences that could be shorter.
+    Neither do rows that mark a place each, as the number of a letter or a class (one-hot).
     """
     width, size = array.shape[1] * array.item_bytes, array.item_bytes
     rows = [content[at : at + width] for at in range(0, len(content), width)]
-    ends = [row[-size:] for row in rows]
-    fill = max(set(ends), key=ends.count)
-    runs = [_run(row, fill) for row in rows]
-    shares = [run / array.shape[1] for run in runs]
-    filled = [row[: len(row) - run * size] for row, run in zip(rows, runs)]
-    if all(one[:-size] == fill * (len(one) // size - 1) for one in filled):
+    if _mark_places([_values(row, code) for row in rows]):
         return {}
+    ends = [row[-size:] for row in rows]
+    fill = max(ends, key=ends.count)  # of equally many the first, in each process
+    shares = [_run(row, fill) / array.shape[1] for row in rows]
     return {"padding": sum(shares) / len(shares), "padding_of_longest": min(shares)}
+
+
+def _mark_places(rows: list[Any]) -> bool:
+    """Whether rows have one value throughout but for one mark at most, the same in all rows."""
+    met: set[int] = set()
+    for row in rows:
+        met.update(row)
+        if len(met) > 2:
+            return False
+    counts = [(len(row), row.tolist().count) for row in rows]
+    return any(all(size - count(fill) <= 1 for size, count in counts) for fill in met)
 
 
 def _run(row: bytes, fill: bytes) -> int:
