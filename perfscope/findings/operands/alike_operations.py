@@ -1,9 +1,9 @@
-"""Many small operations that are alike, where one could do all of them."""
+"""Many small operations that are alike, where one may do for all turns of a loop."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from perfscope.attribution.pass_loops import PassLoop, pass_loop
+from perfscope.attribution.pass_loops import Passes, pass_loop
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
@@ -12,10 +12,11 @@ from perfscope.findings.facts.hot_operands import saved_of_ranks
 from perfscope.judging import MAIN
 from perfscope.metrics.efficiency.phases import PhaseResult
 from perfscope.metrics.results import Results
-from perfscope.schema.enums import Confidence, PhaseKind
+from perfscope.schema.enums import Confidence, PhaseKind, Status
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
-from perfscope.units import NS, format_seconds, format_share
+from perfscope.trace.model import Frame
+from perfscope.units import counted, format_seconds, format_share
 
 _LIBRARY = "torch"
 
@@ -30,7 +31,7 @@ class Alike:
     alike: float
     kinds: float  # of these
     turns: int  # of the loop that made most of them
-    share: float  # of the time of backward passes
+    share: float  # of the time of the passes that were looked at
 
     @property
     def spared(self) -> float:
@@ -53,82 +54,94 @@ def judge(run: Facts) -> Outcome:
     if not found:
         return passed("No backward pass was seen to have many small operations that are alike.")
     passes = [phase for phase in results.phases if phase.kind is PhaseKind.BACKWARD]
-    loop = _loop(results, passes)
-    seconds = _seconds(results, passes, found, loop)
+    seconds = _seconds(results, passes, found)
     gain = saved_of_ranks(results, [seconds[one.number] for one in results.trace.ranks])
-    status = thresholds.deserved(gain)
-    worst = max(found, key=lambda one: seconds[one.rank])
-    if not status.is_fault:
+    if not thresholds.deserved(gain).is_fault:
         return passed(
-            f"Small operations that are alike take {format_seconds(gain.seconds)} at most."
+            "Small operations that are alike take "
+            f"{format_seconds(gain.seconds)} of the backward passes, if all of these are as those "
+            "that were looked at."
         )
-    at = wording.place(loop.frame) if loop else "a loop of the forward pass"
-    steps = max(1, sum(phase.count for phase in passes) // len(found))
-    each_s = seconds[worst.rank] / worst.spared / worst.alike / steps
+    worst = max(found, key=lambda one: seconds[one.rank])
+    loop = _loop(results, worst)
     return Finding(
-        status=status,
+        status=Status.INFO,  # whether turns need each other is not seen
         title=(
-            f"{at} does {worst.alike:,.0f} small operations of PyTorch in each step, of which "
-            f"{worst.kinds:,.0f} would do"
+            f"A backward pass holds {worst.alike:,.0f} small operations of PyTorch that are alike, "
+            f"of {worst.kinds:,.0f} kinds"
         ),
-        summary=_summary(worst, each_s, wording.saving(results, gain.seconds, is_bound=True)),
-        gain=gain,
-        confidence=Confidence.MEDIUM,
-        is_inferred=loop is None,
+        summary=_summary(worst, loop),
+        confidence=Confidence.LOW,
         ranks=tuple(one.rank for one in found),
-        where=(*((loop.frame,) if loop else ()), *passes[0].where[:1]),
-        evidence=tuple(row for one in found for row in _evidence(one, seconds[one.rank])),
+        where=(*((loop,) if loop else ()), *passes[0].where[:1]),
+        evidence=tuple(row for one in found for row in _evidence(one)),
         actions=(_action(loop, worst),),
         overlaps=("single_samples", "repeated_work"),
     )
 
 
-def _summary(worst: Alike, each_s: float, saving: str) -> str:
+def _summary(worst: Alike, loop: Frame | None) -> str:
+    place = wording.place(loop)
+    seen = f" The loop at {place} turns about as often before the pass." if place else ""
     return (
         f"The graph of a backward pass holds {worst.operations:,.0f} operations. "
-        f"{worst.alike:,.0f} of them are of {worst.kinds:,.0f} kinds, as a loop leaves them "
-        f"that turns about {worst.turns:,} times and in which no turn needs what another one "
-        "has made. Each works on a few values, so that most of its "
-        f"{format_seconds(each_s)}, forward and back, is what a call costs. Done at once for "
-        f"all turns, they would save {saving}."
+        f"{worst.alike:,.0f} of them are small and of {worst.kinds:,.0f} kinds, as a loop of about "
+        f"{worst.turns:,} turns leaves them.{seen} They take {format_share(worst.share)} of the "
+        f"{counted(worst.graphs, 'pass', 'passes')} looked at. "
+        "Where no turn needs what another one has made, one operation of each kind would do. "
+        "Whether that is so is not seen: the graph does not hold a state that is detached, or an "
+        "action that decides the next input."
     )
 
 
-def _action(loop: PassLoop | None, worst: Alike) -> str:
-    start = f"In {wording.place(loop.frame)}: compute" if loop else "Compute"
+def _action(loop: Frame | None, worst: Alike) -> str:
+    where = f" at {wording.place(loop)}" if loop else ""
     return (
-        f"{start} for all {worst.turns:,} turns of the loop at once, with one more axis "
+        f"Look whether a turn of the loop{where} needs what the turn before it has made. If none "
+        f"does, compute for all {worst.turns:,} turns at once, with one more axis "
         "(`x[:, None] - y[None]` in place of `x[i] - y` for each `i`; `torch.stack` what is made "
         "one by one before the loop), and reduce along that axis; mask what not all turns have. "
         "Where the result is too large for memory, take as many turns at a time as fit."
     )
 
 
-def _evidence(one: Alike, seconds: float) -> tuple[Evidence, ...]:
+def _evidence(one: Alike) -> tuple[Evidence, ...]:
     share = format_share(one.share)
     return (
         Evidence(f"Operations in a backward pass of rank {one.rank}", round(one.operations)),
         Evidence(f"Of rank {one.rank}, alike", f"{one.alike:,.0f} of {one.kinds:,.0f} kinds"),
-        Evidence(f"Of the backward pass of rank {one.rank}, in these", share),
-        Evidence(f"Of rank {one.rank}, forward and back, in all but one of a kind", seconds, "s"),
+        Evidence(f"Of the passes looked at on rank {one.rank}, in these", share),
     )
 
 
-def _loop(results: Results, passes: list[PhaseResult]) -> PassLoop | None:
-    """The loop that such operations come from: the one that calls PyTorch most in a step."""
-    backward = {results.phase_ids.index(one.id): one.where[0] for one in passes if one.where}
-    return pass_loop(results.trace, results.timelines, results.focus, backward, _LIBRARY)
+def _loop(results: Results, worst: Alike) -> Frame | None:
+    """Where a loop begins that turns as often before the passes, with PyTorch at work in it."""
+    kinds = {
+        results.phase_ids.index(phase.id): phase.kind
+        for phase in results.phases
+        if phase.id in results.phase_ids
+    }
+    asking = {
+        phase.where[0]
+        for phase in results.phases
+        if phase.kind is PhaseKind.BACKWARD and phase.where
+    }
+    return pass_loop(
+        results.trace,
+        results.timelines,
+        results.focus,
+        Passes(kinds, asking, results.steps.starts_ns),
+        _LIBRARY,
+        worst.turns,
+    )
 
 
-def _seconds(
-    results: Results, passes: list[PhaseResult], found: list[Alike], loop: PassLoop | None
-) -> dict[int, float]:
-    """By rank what the operations take that are alike, but for one of each kind."""
+def _seconds(results: Results, passes: list[PhaseResult], found: list[Alike]) -> dict[int, float]:
+    """By rank what all but one operation of each kind take, if all passes are as those seen."""
     seconds = {rank.number: 0.0 for rank in results.trace.ranks}
     for one in found:
         inside_s = sum(_computing_s(phase, one.rank) for phase in passes)
-        ahead_s = loop.ns[one.rank] * NS if loop else 0.0
-        seconds[one.rank] = one.spared * (one.share * inside_s + ahead_s)
+        seconds[one.rank] = one.spared * one.share * inside_s
     return seconds
 
 
@@ -165,23 +178,22 @@ def _of(rank: int, frameworks: Mapping[str, Mapping[str, Any]]) -> Alike | None:
 
 DIAGNOSIS = Diagnosis(
     id="alike_operations",
-    title="Many small operations are done one by one where one could do all of them",
+    title="Many small operations are alike, and one may do for all turns of a loop",
     description=(
         "The graphs of a few backward passes of PyTorch on CPUs are walked before they begin. "
         "Operations are alike that do the same with what is alike, down to the same parameters: "
         "a loop over samples leaves one in each turn. Where a turn needs what the one before it "
-        "has made, none are alike. Counted are those on 32 KiB at most, eight of a kind or more, "
-        "and only where most small operations of a pass are such."
+        "has made, and gradients pass through that, none are alike; what goes around the graph, as "
+        "a state that is detached or an action that decides the next input, is not seen, so that "
+        "it is always a note. A loop is named that lies before the pass, outside of evaluation, "
+        "with a counter that was seen to turn about as often. Counted are operations on 32 KiB at "
+        "most, eight of a kind or more, and only where most small operations of a pass are such."
     ),
     judge=judge,
     applies=has_passes,
     intact=RANK_BY_RANK,
-    passed="No backward pass has many small operations that one could do at once",
-    evidence="operations in a pass, how many are alike, of how many kinds, and what they take",
-    gain_from=(
-        "upper bound: of the time of the backward passes, and of the loop that is seen to call "
-        "PyTorch most before them, what all operations but one of each kind take"
-    ),
+    passed="No backward pass has many small operations that are alike",
+    evidence="operations in a pass, how many are alike, of how many kinds, and their share of it",
     rank=275,
     of_work=True,
     references=(

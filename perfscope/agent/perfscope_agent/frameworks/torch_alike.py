@@ -1,9 +1,11 @@
-"""Small operations of a backward pass that are alike, none of which needs what another one made.
+"""Small operations of a backward pass that are alike: none has another's result in its graph.
 
 Before a few backward passes their graph is walked. Operations are alike where they do the same with
 what is alike, down to the same parameters: the turns of a loop that computes something of each
 sample by itself leave one such operation each. Where a turn takes what the one before it has made,
 as a recurrent network does, no two of them are alike, as what they take is made in another way.
+What goes around the graph is not seen: a state that is detached, an action that decides what comes
+next.
 
 Hooks of PyTorch tell how long they take in the pass. They change nothing, and are taken away again
 when the pass is over.
@@ -19,8 +21,11 @@ from ..pace import Budget
 from . import torch_compile, torch_graphs
 
 _SOURCE = "torch"
-_EACH = 3
-"""Of passes this many times a power of two is looked at: others look at the powers themselves."""
+_FIRST = 6
+"""The first pass that is looked at; the next is one more than twice as far on, and so on.
+
+So each of up to three passes of a step has its turn, and none is a power of two: others look there.
+"""
 
 _MOST_NODES = 20000
 _MOST_LOOKS = 6
@@ -104,24 +109,26 @@ def _is_of_parameter(node: Any) -> bool:
 
 
 class _Looker:
-    """Looks at backward passes: the sixth, the twelfth, the twenty-fourth and so on."""
+    """Looks at backward passes: the 6th, the 13th, the 26th, the 51st and so on."""
 
     def __init__(self) -> None:
         self.passes = 0
+        self._due = 0  # passes whose turn it has been
         self._looks = 0
         self.is_over = False  # no more is looked at
         self._budget = Budget()
+        self._seen: dict[str, int] = {}  # in the pass that is looked at
         self._told: dict[str, int] = {}
 
     def is_due(self) -> bool:
         """Counts a pass, and tells whether to look at it."""
         self.passes += 1
-        times, rest = divmod(self.passes, _EACH)
-        is_one = not rest and times > 1 and times & (times - 1) == 0
+        is_one = self.passes == (_FIRST << self._due) + self._due
+        self._due += is_one
         return is_one and not self.is_over and self._budget.is_left()
 
     def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
-        """The hooks of a pass that has many operations alike; None of another one."""
+        """The hooks of a pass that is looked at; None of another one."""
         begin_ns = time.thread_time_ns()
         torch = torch_compile.module()
         losses = torch_graphs.losses(loss)
@@ -135,28 +142,12 @@ class _Looker:
         self.is_over = not graph.is_whole or self._looks >= _MOST_LOOKS
         found = None
         if not self.is_over:
+            self._seen = _counts(graph, alike)
             chosen = {id(node) for own in alike for node in own}
-            found = torch_graphs.hooked(graph.nodes, chosen) if alike else None
-            self._count(graph, alike)
+            # of a pass without them only how long it takes is asked
+            found = torch_graphs.hooked(graph.nodes if alike else graph.nodes[-1:], chosen)
         self._budget.spent_ns += time.thread_time_ns() - begin_ns
         return found
-
-    def _count(self, graph: _Graph, alike: list[list[Any]]) -> None:
-        """Adds up what the graphs of all passes hold."""
-        sizes = [len(own) for own in alike]
-        parts = {
-            "graphs": 1,
-            "operations": len(graph.nodes),
-            "small": len(graph.small),
-            "alike": sum(sizes),
-            "kinds": len(sizes),
-        }
-        for name, count in parts.items():
-            self._told[name] = self._told.get(name, 0) + count
-        # how often most kinds come is how often the loop turns
-        self._told["turns"] = max(
-            self._told.get("turns", 0), max(sizes, key=sizes.count, default=0)
-        )
 
     def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
         """A pass is over, or was ended by an error, and counts for nothing then."""
@@ -165,11 +156,27 @@ class _Looker:
         if not timing.is_over:
             return
         self._looks += 1
-        told = self._told
-        told["looks"] = self._looks
-        told["alike_ns"] = told.get("alike_ns", 0) + timing.spent_ns[1]
-        told["whole_ns"] = told.get("whole_ns", 0) + sum(timing.spent_ns)
-        metadata.framework(_SOURCE, alike_operations=dict(told))
+        told, seen = self._told, self._seen
+        seen["alike_ns"], seen["whole_ns"] = timing.spent_ns[1], sum(timing.spent_ns)
+        turns = max(told.get("turns", 0), seen["turns"])
+        told.update({name: told.get(name, 0) + count for name, count in seen.items()})
+        told["turns"] = turns
+        if told["alike"]:
+            metadata.framework(_SOURCE, alike_operations=dict(told))
+
+
+def _counts(graph: _Graph, alike: list[list[Any]]) -> dict[str, int]:
+    """What the graph of a pass holds."""
+    sizes = [len(own) for own in alike]
+    return {
+        "graphs": 1,
+        "operations": len(graph.nodes),
+        "small": len(graph.small),
+        "alike": sum(sizes),
+        "kinds": len(sizes),
+        # how often most kinds come is how often the loop turns
+        "turns": max(sizes, key=sizes.count, default=0),
+    }
 
 
 looker = _Looker()
