@@ -10,11 +10,12 @@ from perfscope.arrays import Bools, Floats, Int32s, Ints
 from perfscope.engine import engine
 from perfscope.judging import FAIR_BYTES_PER_S, SMALL_BYTES
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
-from perfscope.metrics.communication.collective_fit import Curve, Line
+from perfscope.metrics.communication.collective_fit import FEWEST_CALLS, Curve, Line
 from perfscope.metrics.results import Results
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.program import Program
 from perfscope.structures import dataclass
+from perfscope.trace.framework_codes import ALLREDUCES
 from perfscope.trace.operations import OperationClass, code_of, codes_mask, name_of
 from perfscope.units import format_share
 
@@ -32,7 +33,7 @@ class CallCosts:
     ranks: Int32s  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
     alike: Mapping[tuple[str, int], Curve]
-    """Of operations without a curve, whose calls on one host are small and of about one size.
+    """Of MPI's operations without a curve, whose calls on one host are small and of one size.
 
     They are made of latency: what more bytes in such a call take is reckoned, and not measured.
     """
@@ -52,7 +53,7 @@ class CallCosts:
             instances.members, instances.starts, carried, program.pool_row, len(pool)
         )
         curves = _curves(results.collective_cost)
-        return cls(program.row_op, size, ranks, curves, _alike(results, curves))
+        return cls(program.row_op, size, ranks, curves, _alike(results))
 
     def scaled(
         self, transfer: Floats, factor: float, operation: str | None
@@ -108,21 +109,28 @@ def _curves(cost: CollectiveCost | None) -> dict[tuple[str, int], Curve]:
     return {(fit.name, fit.ranks): fit.curve for fit in cost.fits}
 
 
-def _alike(
-    results: Results, known: Mapping[tuple[str, int], Curve]
-) -> dict[tuple[str, int], Curve]:
-    """Curves of operations whose sizes are too alike for a fit, where all calls of them are small.
+def is_reckoned(results: Results) -> bool:
+    """Whether what an allreduce of all ranks takes with more bytes is reckoned, and not fitted."""
+    ranks = len(results.trace.ranks)
+    return any(code_of(name) in ALLREDUCES and of == ranks for name, of in _alike(results))
 
-    Inside a host memory carries the bytes, at no less than the rate of an ordinary network.
+
+def _alike(results: Results) -> dict[tuple[str, int], Curve]:
+    """Curves of MPI's operations of which all calls are small and within one class of sizes.
+
+    Inside a host memory carries the bytes, at no less than the rate of an ordinary network; other
+    libraries than MPI may send them over sockets. Sizes of several classes that give no fit, or too
+    few calls, tell nothing.
     """
     cost = results.collective_cost
-    if cost is None or len({rank.host for rank in results.trace.ranks}) > 1:
+    is_one_host = len({rank.host for rank in results.trace.ranks}) == 1
+    if cost is None or cost.classes_left_out or not is_one_host:
         return {}
-    found = {}
+    found, known = {}, _curves(cost)
     for name, ranks in {(one.name, one.ranks) for one in cost.classes}.difference(known):
-        own = [one for one in cost.classes if (one.name, one.ranks) == (name, ranks)]
-        if max(one.size_bytes for one in own) < SMALL_BYTES:
-            usual = max(own, key=lambda one: one.seconds * one.calls)
+        usual, *others = (one for one in cost.classes if (one.name, one.ranks) == (name, ranks))
+        is_known = name.startswith("MPI_") and not others and usual.calls >= FEWEST_CALLS
+        if is_known and usual.size_bytes < SMALL_BYTES:
             moved = usual.size_bytes * float(
                 bus_factor(np.array([code_of(name)]), np.array([ranks]))[0]
             )

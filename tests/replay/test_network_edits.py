@@ -9,6 +9,7 @@ from perfscope.arrays import Floats
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
+from perfscope.replay.assumptions import RECKONED
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
@@ -146,8 +147,25 @@ def test_small_allreduces_of_one_size_are_made_of_latency() -> None:
     one = replace(plan, sizes=(sum(plan.sizes),))
     found = told(plan, "fuse:64M")
     assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=0.05)
+    assert RECKONED in found.assumptions
+    assert RECKONED not in told(replace(plan, sizes=SIZES * 5), "fuse:64M").assumptions
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(sizes=(1 << 18,) * 20),
+        Plan(sizes=(1 << 10, 1 << 12) * 10),
+        Plan(sizes=(16, 16, 60 << 10), steps=5),
+        Plan(sizes=(1 << 10,) * 3, steps=5),
+        Plan(sizes=(1 << 10,) * 20, operation="torch.distributed.all_reduce"),
+    ],
+    ids=["large", "several sizes", "few of far sizes", "few", "of sockets, it may be"],
+)
+def test_other_calls_without_a_fit_have_no_price(plan: Plan) -> None:
+    """What they take is not latency for certain, or not known from so few."""
     with pytest.raises(RefusedEditError, match="does not tell latency"):
-        told(replace(plan, sizes=(1 << 18,) * 20), "fuse:64M")
+        told(plan, "fuse:64M")
     with pytest.raises(RefusedEditError, match="does not tell latency"):
         told(replace(plan, hosts=2), "fuse:64M")
 

@@ -21,6 +21,7 @@ from perfscope.findings.facts.network_facts import (
 )
 from perfscope.judging import MAIN, SMALL_BYTES
 from perfscope.metrics.results import Results
+from perfscope.replay.call_costs import is_reckoned
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import counted, format_bytes, format_seconds, format_share
@@ -47,7 +48,12 @@ def judge(run: Facts) -> Outcome:
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer "
         f"time{sampled_places.calls(results, ', mainly in')}",
-        summary=_summary(facts, gain_s, is_bound=not fused_s),
+        summary=_summary(
+            facts,
+            gain_s,
+            is_bound=not fused_s,
+            reckons=bool(fused_s) and is_reckoned(results),
+        ),
         gain=gain,
         confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
@@ -78,13 +84,15 @@ def _passed(facts: NetworkFacts) -> str:
     )
 
 
-def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool) -> str:
+def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool, reckons: bool) -> str:
     found = facts.small
     most = "at most " if is_bound else ""
+    how = " (reckoned, as calls of one size tell no bandwidth)" if reckons else ""
     return (
         f"{counted(found.calls, 'call')} of about {format_bytes(found.size_bytes)} took "
         f"{format_seconds(found.seconds)}, nearly all of it latency. Combining them into fewer "
-        f"calls would save {most}{format_seconds(gain_s)}.{CONTENDED if facts.is_contended else ''}"
+        f"calls would save {most}{format_seconds(gain_s)}{how}."
+        f"{CONTENDED if facts.is_contended else ''}"
     )
 
 
@@ -152,7 +160,8 @@ DIAGNOSIS = Diagnosis(
         "Where transfer matters and most of it goes into collectives below 64 KiB, several in "
         "each step or in quick succession, one for all of them saves their latency. Replays the "
         "run with allreduces in quick succession fused, by the latency and bandwidth fitted to "
-        "it; where all are of about one size, on one host, as latency and 1 GB/s."
+        "it. Where all calls of an operation of MPI are within one power of two, on one host, what "
+        "one for all takes is reckoned, as latency and 1 GB/s: memory is taken to carry the bytes."
     ),
     judge=judge,
     needs=(unknown,),
