@@ -56,7 +56,11 @@ def _is_by_stack(edit: Edit) -> bool:
 
 
 def _of_phases(results: Results, edit: Edit) -> int | None:
-    """Those in the phases of an edit; None where one of these was marked, or it is of none."""
+    """Those in the phases of an edit; None where one of these was marked, or it is of none.
+
+    Nor is it known where none lies in them: what a rank does between calls is also told by samples
+    in between the same calls elsewhere.
+    """
     phases = [
         one
         for one in results.phases
@@ -72,7 +76,7 @@ def _of_phases(results: Results, edit: Edit) -> int | None:
         for rank, count in zip(one.ranks, one.looks_by_rank, strict=True)
         if edit.ranks is None or rank in edit.ranks
     ]
-    return sum(looks) if looks else None
+    return sum(looks) or None
 
 
 def _of_stacks(results: Results, edit: Edit) -> int | None:

@@ -7,8 +7,8 @@ from perfscope.findings.facts.hot_operands import grown_operand
 from perfscope.findings.facts.more_of_the_same import (
     grows_alike,
     has_calls,
-    has_more_calls,
-    has_more_samples,
+    more_calls,
+    more_samples,
     others_grow_less,
     turns_of_loop,
 )
@@ -24,10 +24,12 @@ def more_of_the_same(run: Facts, found: StepGrowth) -> Quiet | None:
     grown = f"from {format_seconds(found.taken_s[0])} to {format_seconds(found.taken_s[1])}"
     what = wording.called(found.frame) if found.is_of_function and found.frame else "Steps"
     lengths = f"{what} {'grows' if found.is_of_function else 'grow'} {grown}"
-    if has_more_samples(run.results, found):
-        return passed(f"{lengths}, as the number of samples in a step does.")
-    if has_more_calls(run.results, found):
-        return passed(f"{lengths}, as the number of calls in a step does: steps do more of them.")
+    for counts, named in (
+        (more_samples, "samples of data"),
+        (more_calls, "calls that communicate"),
+    ):
+        if (times := counts(run.results, found)) is not None:
+            return _of_counts(lengths, named, times, found.times)
     if _works_on_more(run, found):
         return None
     alike = grows_alike(run.results, found)
@@ -47,20 +49,31 @@ def more_of_the_same(run: Facts, found: StepGrowth) -> Quiet | None:
     )
 
 
+def _of_counts(lengths: str, named: str, times: float, grown: float) -> Quiet:
+    """That a step does more of what is counted, and whether that is all that it grows by."""
+    more = f"{lengths}, as the number of {named} in a step does: {times:.3g} times as many."
+    if times >= grown:
+        return passed(more)
+    return passed(
+        f"{more} That is not all of it: it takes {grown:.3g} times as long.",
+        Confidence.LOW,
+    )
+
+
 def _too_few_samples(results: Results, found: StepGrowth, lengths: str) -> Quiet:
     """That it is not known what grows; with the loop that turns more often, where one does."""
     loop = turns_of_loop(results, found)
     if loop is None:
         return not_measured(
-            f"{lengths}. Too few samples tell whether each does more of the same, or one part of "
-            "it takes longer, and there are no calls to compare."
+            f"{lengths}. Too few stack samples tell whether a step does more of the same, or one "
+            "part of it takes longer, and there are no calls to compare."
         )
     (function, lines), first, last = loop
     place = wording.called(Frame(function[0], function[1], lines[0]))
     return passed(
         f"{lengths}. The loop in lines {lines[0]} to {lines[1]} of {place} turns more often in a "
         f"step: its counter is {first:.3g} on average in the first steps and {last:.3g} in the "
-        "last. Too few samples tell whether anything else takes longer.",
+        "last. Too few stack samples tell whether anything else takes longer.",
         Confidence.LOW,
     )
 

@@ -11,21 +11,23 @@ from perfscope.trace.loops import counted_loops
 from perfscope.trace.model import Rank
 
 
-def has_more_samples(results: Results, growth: StepGrowth) -> bool:
-    """Whether steps hold more samples from quarter to quarter, by most of what they grow."""
-    ranks = results.trace.ranks
-    return bool(ranks) and all(_grow(rank.steps["samples"], growth) for rank in ranks)
+def more_samples(results: Results, growth: StepGrowth) -> float | None:
+    """How many times as many samples of data steps hold in the last quarter as in the first.
+
+    Of the rank where that is least; None where it is not most of what they grow.
+    """
+    return _most_of([_times(rank.steps["samples"]) for rank in results.trace.ranks], growth)
 
 
-def has_more_calls(results: Results, growth: StepGrowth) -> bool:
-    """Whether each rank makes more calls in a step, by most of what steps grow.
+def more_calls(results: Results, growth: StepGrowth) -> float | None:
+    """How many times as many calls a rank makes in a step; see `more_samples`.
 
     As a solver does that needs more iterations: what one of them takes has not grown.
     """
     starts = np.asarray(results.steps.starts_ns)
     if growth.since is not None or len(starts) < PARTS:
-        return False
-    return all(_grow(_calls_by_step(rank, starts), growth) for rank in results.trace.ranks)
+        return None
+    return _most_of([_times(_calls_by_step(one, starts)) for one in results.trace.ranks], growth)
 
 
 def _calls_by_step(rank: Rank, starts: Ints) -> Ints:
@@ -36,11 +38,17 @@ def _calls_by_step(rank: Rank, starts: Ints) -> Ints:
     return found
 
 
-def _grow(counts: Ints, growth: StepGrowth) -> bool:
-    """Whether what is counted in each step grows by most of what steps take longer."""
+def _times(counts: Ints) -> float:
+    """How many times as much is counted in a step of the last quarter; 0 where none is known."""
     parts = np.array_split(counts, PARTS)
     first, last = (float(np.median(part)) if len(part) else 0.0 for part in parts[:: PARTS - 1])
-    return first > 0.0 and last / first - 1.0 >= MAIN * (growth.times - 1.0)
+    return last / first if first > 0.0 else 0.0
+
+
+def _most_of(times: list[float], growth: StepGrowth) -> float | None:
+    """The least of what is counted, where that is most of what steps take longer."""
+    least = min(times, default=0.0)
+    return least if least - 1.0 >= MAIN * (growth.times - 1.0) else None
 
 
 def turns_of_loop(results: Results, growth: StepGrowth) -> tuple[Place, float, float] | None:

@@ -155,16 +155,13 @@ def _phase(
         where=_where(prepared, index, seen, inside),
         efficiency=_efficiency(prepared, index, account_ns[entering], entering.tolist()),
         windows_s=tuple(windows),
-        looks_by_rank=_looks(inside, seen) if source == SAMPLED else (),
+        looks_by_rank=_looks(inside, len(trace.ranks)) if source == SAMPLED else (),
     )
 
 
-def _looks(inside: Mapping[int, Bools], seen: _Seen) -> tuple[int, ...]:
-    """How often each rank was seen at work in a phase."""
-    found = [0] * len(seen.samples)
-    for position, here in inside.items():
-        found[position] = int((here & seen.samples[position].at_work).sum())
-    return tuple(found)
+def _looks(inside: Mapping[int, Bools], ranks: int) -> tuple[int, ...]:
+    """How often each rank was seen in a phase: at work, or in a call, which tells of it as well."""
+    return tuple(int(inside[place].sum()) if place in inside else 0 for place in range(ranks))
 
 
 def _efficiency(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perfscope.findings.core.finding import Finding
-from perfscope.schema.enums import Status
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.loops import values_seen
 from perfscope.trace.model import Frame
 from tests.findings.analyzed import analyze_trace
@@ -35,7 +35,7 @@ def test_steps_that_do_more_and_more_of_the_same_are_no_fault() -> None:
 def test_steps_that_hold_more_and_more_samples_are_no_fault() -> None:
     more = judged(lambda step: 0.002 * step, samples=lambda step: 8 + step)
     assert more.status is Status.PASS
-    assert "as the number of samples in a step does" in more.summary
+    assert "as the number of samples of data in a step does" in more.summary
     few = judged(lambda step: 0.002 * step, samples=lambda step: 80 + step // 8)
     assert few.status is Status.FAIL
 
@@ -82,11 +82,11 @@ def test_longer_steps_of_a_program_without_calls(
 def test_steps_that_grow_evenly_and_are_seldom_looked_at_are_not_judged() -> None:
     found = shifted(3.0, 3.0, apart_s=0.83, is_even=True)
     assert found.status is Status.NOT_MEASURED
-    assert "Too few samples tell" in found.summary
+    assert "Too few stack samples tell whether a step does" in found.summary
     assert shifted(1.0, 9.0, apart_s=0.013, is_even=True).status is Status.FAIL
 
 
-def called(calls: Callable[[int], int], *, looks: int = 1) -> Finding:
+def called(calls: Callable[[int], int], *, looks: int = 1, slower: float = 0.0) -> Finding:
     """Two ranks that make so many calls in a step, of 10 ms each with the work before it.
 
     Each step is looked at so often, which is too rare to tell what takes it.
@@ -96,6 +96,7 @@ def called(calls: Callable[[int], int], *, looks: int = 1) -> Finding:
         rank, begin, sent = builder.rank(number).init(1.0), 1.0, 0
         for step in range(STEPS):
             end = begin + 0.02 + 0.01 * calls(step) + 0.004 * step * (calls(STEPS) == calls(0))
+            end += slower * step / STEPS * calls(step)
             for call in range(calls(step)):
                 at = end - 0.01 * (calls(step) - call)
                 rank.op("MPI_Allreduce", at + 0.008, at + 0.01, comm=0, seq=sent)
@@ -114,8 +115,17 @@ def test_steps_that_make_more_and_more_calls_are_no_fault() -> None:
     """As a solver that needs more iterations: what each takes has not grown."""
     more = called(lambda step: 5 + step // 4)
     assert more.status is Status.PASS
-    assert "as the number of calls in a step does" in more.summary
+    assert "as the number of calls that communicate in a step does" in more.summary
+    assert more.confidence is Confidence.HIGH
     assert called(lambda _: 5).status is Status.FAIL
+
+
+def test_calls_that_explain_only_part_of_the_growth_do_not_settle_it() -> None:
+    """Twice as many calls, of which each takes longer: what they leave open is said."""
+    part = called(lambda step: 5 + step // 10, slower=0.01)
+    assert part.status is Status.PASS
+    assert part.confidence is Confidence.LOW
+    assert "That is not all of it" in part.summary
 
 
 def counted(most: Callable[[int], int]) -> Finding:
