@@ -8,7 +8,7 @@ ended is closed at the end of the process and carries `RowFlag.OPEN`.
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum, IntFlag
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -323,7 +323,7 @@ class Rank:
     workers: Sequence[Mapping[str, Any]] = ()
     """Processes that belong to this rank (loader workers, subprocesses): pid, argv."""
 
-    @cached_property
+    @property
     def main_stacks(self) -> Table:
         """Stack samples of the program's own thread."""
         rows: Table = self.stacks[self.stacks["tid"] == self.main_tid]

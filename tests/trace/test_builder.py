@@ -30,6 +30,17 @@ def test_a_trace_of_two_ranks() -> None:
     assert first.threads[0].name == "x"
 
 
+def test_samples_of_the_main_thread_are_those_of_the_table_as_it_is_now() -> None:
+    builder = TraceBuilder(1, end_s=4.0)
+    builder.rank(0).stack(1.0, [("main", "a.py", 1)])
+    rank = builder.build().ranks[0]
+    assert rank.main_stacks["t"].tolist() == [10**9]
+    rank.stacks["t"] += 5
+    assert rank.main_stacks["t"].tolist() == [10**9 + 5]
+    rank.stacks = rank.stacks[:0]
+    assert not len(rank.main_stacks)
+
+
 def test_sub_communicators_count_their_own_sequence() -> None:
     builder = TraceBuilder(3, end_s=4.0)
     pair = builder.communicator([0, 2])

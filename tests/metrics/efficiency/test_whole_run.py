@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from perfscope.attribution.preparation import prepare
 from perfscope.matching.waits import split_operations
 from perfscope.report.build import build_html
 from perfscope.schema.enums import Account, FigureSource, LossKind, PhaseKind, WindowUnit
 from perfscope.schema.read import read_analysis
 from perfscope.schema.whole_run import WholeRun
-from perfscope.trace.model import Trace
+from perfscope.trace.model import STACK_DTYPE, Frame, Trace
 from perfscope.trace.operations import LEFT_OUT, name_of
 from perfscope.trace.splicing import spliced
 from perfscope.trace.thinning import is_selected
@@ -114,6 +115,19 @@ def test_a_thinned_run_says_of_the_whole_what_all_of_it_says(levels: list[int]) 
     assert whole.steps is not None
     assert whole.steps.count == STEPS
     assert whole.run_s == pytest.approx(full.run.focus_of_analysis_s[1] - 1.0)
+
+
+def test_a_thinned_run_is_prepared_again_as_the_first_time() -> None:
+    trace = thinned(made(), [3] * RANKS)
+    for rank in trace.ranks:
+        rank.stacks = np.zeros(len(rank.steps), STACK_DTYPE)
+        rank.stacks["t"], rank.stacks["tid"] = rank.steps["t0"] + 1, rank.main_tid
+    trace.frames.append(Frame("work", "a.py", 1))
+    trace.stacks.append((len(trace.frames) - 1,))
+    first, again = prepare(trace), prepare(trace)
+    assert len(first.trace.ranks[0].main_stacks)
+    for one, other in zip(first.trace.ranks, again.trace.ranks, strict=True):
+        assert one.main_stacks.tolist() == other.main_stacks.tolist()
 
 
 def test_a_loss_that_is_the_same_in_every_step_has_an_interval_where_steps_differ() -> None:
