@@ -174,7 +174,9 @@ private:
         const auto found = joined_lengths(program, work, none, costs.transfer, is_kept.data(), THREADS);
         const ReplayProgram joined(ranks_, view(cuts), {view(hub_starts_), view(hub_rows_)}, view(parents_),
                                    {view(need_starts_), view(needs_)});
-        if (found && *found != segment_lengths(joined, costs, THREADS))
+        if (!found)
+            throw ReplayError("nothing is told between some cuts, though nobody needs what lies in front of one");
+        if (*found != segment_lengths(joined, costs, THREADS))
             throw ReplayError("between some cuts segments have other lengths");
     }
 

@@ -126,7 +126,7 @@ public:
             ends[call] = pick(calls_ + 1) - 1;
             if (call + 1 < calls_ && pick(3))
                 continue;
-            root.push_back(starts.back());
+            root.push_back(pick(4) ? starts.back() : -1);
             kind.push_back(pick(4));
             starts.push_back(static_cast<int64_t>(call) + 1);
         }

@@ -12,16 +12,16 @@ CALLS = 200
 
 
 def some_meetings(random: np.random.Generator, *, kinds: list[Kind]) -> Meetings:
-    """Of calls that each are in one meeting at most; roots and ends are calls, or not known."""
+    """Of calls that each are in one meeting at most, some without a known root, end or arrival."""
     rows = random.permutation(CALLS)[: int(random.integers(2, CALLS))].astype(np.int64)
     cuts = np.unique(random.integers(1, len(rows), int(random.integers(0, 40))))
     starts = np.concatenate([[0], cuts, [len(rows)]]).astype(np.int64)
     count = len(starts) - 1
     kind = random.choice([int(one) for one in kinds], count).astype(np.int64)
     root = rows[random.integers(starts[:-1], starts[1:])]
+    root[random.random(count) < 0.2] = -1
     ends = np.where(random.random(len(rows)) < 0.2, random.integers(-1, CALLS, len(rows)), rows)
-    silent = random.random(len(rows)) < 0.1
-    silent[starts[:-1]] = False  # somebody comes to each
+    silent = random.random(len(rows)) < random.choice([0.1, 0.6])
     return Meetings(rows, starts, kind, root, random.random(count) < 0.7, silent, ends)
 
 
@@ -43,7 +43,8 @@ def expected(meetings: Meetings, row: Ints, on: Ints) -> Dependencies:
     root = meetings.root[instance]
     root_only = (kind[instance] == Kind.TO_ROOT) & (meetings.rows != root)
     needed = np.where(has_hub, ~hub, root)
-    waits = np.where(has_hub, ~root_only, meetings.rows != root) & (meetings.ends >= 0)
+    waits = np.where(has_hub, ~root_only, (root >= 0) & (meetings.rows != root))
+    waits &= meetings.ends >= 0
     return Dependencies(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         meetings.rows[member],
@@ -78,6 +79,20 @@ def test_who_waits_for_whom_in_meetings(seed: int, kinds: list[Kind]) -> None:
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
     enter = random.integers(0, 1000, CALLS)
     assert found.needs(enter).tolist() == needs(wanted, enter.tolist())
+
+
+def test_nobody_waits_for_a_root_that_is_not_known_or_for_who_comes_silently() -> None:
+    starts, rows, kinds = np.array([0, 2, 4]), np.arange(4), np.array([Kind.ALL, Kind.FROM_ROOT])
+    silent, unknown = np.zeros(4, np.bool_), np.full(2, -1)
+    enter, none = np.array([5, 6, 1, 2]), np.empty(0, np.int64)
+
+    def needed(silent: Bools) -> list[int]:
+        meetings = Meetings(rows, starts, kinds, unknown, np.ones(2, np.bool_), silent, rows)
+        found: list[int] = Dependencies.of(meetings, none, none).needs(enter).tolist()
+        return found
+
+    assert needed(silent) == [6, 6, 1, 2]
+    assert needed(~silent) == enter.tolist()
 
 
 def test_needs_that_do_not_fit_are_refused() -> None:

@@ -53,7 +53,8 @@ NeedsOfMeetings needs_of_meetings(const MeetingRows &meetings)
                     found.hub_starts.back()++;
                 }
             }
-            const bool waits = kind == MeetingKind::FROM_ROOT ? row != root : kind != MeetingKind::TO_ROOT || row == root;
+            const bool waits = kind == MeetingKind::FROM_ROOT ? root >= 0 && row != root
+                                                              : kind != MeetingKind::TO_ROOT || row == root;
             if (!waits || end < 0)
                 continue;
             found.row.push_back(end);

@@ -28,7 +28,8 @@ ChosenCalls choose_calls(const CallsOfRanks &calls, const uint8_t *is_chosen, in
 // Who waits for whom in a meeting; numbers as in replay/meetings.py.
 enum class MeetingKind : int64_t { ALL, FROM_ROOT, TO_ROOT, SCAN };
 
-// Meeting i has the rows starts[i] up to starts[i + 1], and numbers may be -1 where nothing is known.
+// Meeting i has the rows starts[i] up to starts[i + 1]. A root that is not known is -1: nobody waits
+// for it. So is an end: who would complete there waits for nobody.
 struct MeetingRows {
     NumbersOf<int64_t> starts, rows, kind, root; // kind and root by meeting
     const uint8_t *silent;                       // by row: nobody waits for it
