@@ -1,5 +1,6 @@
 """Type aliases for NumPy arrays, rows and values by what they are, and how counters grow."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -66,20 +67,30 @@ def neighbors(sizes: Sequence[int], most: int) -> list[range]:
 def median(values: npt.NDArray[Any]) -> float:
     """What `np.median` gives of numbers, of few in a tenth of its time; there is one at least."""
     middle = len(values) // 2
-    if len(values) % 2:
-        return float(np.partition(values, middle)[middle])
-    low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].tolist()
-    return float((low + high) / 2)
+    low, high, most = _in_order(values, (len(values) - 1) // 2, middle, -1)
+    return most if math.isnan(most) else float((low + high) / 2)
 
 
 def quantile(values: npt.NDArray[Any], share: float) -> float:
     """What `np.quantile` gives of numbers, of few in a tenth of its time; there is one at least."""
     place = (len(values) - 1) * share
     first = int(place)
-    second, part = min(first + 1, len(values) - 1), place - first
-    found = np.partition(values, (first, second))
-    low, high = found[first].item(), found[second].item()
-    return float(high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part)
+    low, high, most = _in_order(values, first, min(first + 1, len(values) - 1), -1)
+    return most if math.isnan(most) else float(between(low, high, place - first))
+
+
+def _in_order(values: npt.NDArray[Any], *places: int) -> list[float]:
+    """What stands at places of the sorted values; where any is no number, at the last one."""
+    found: list[float] = np.partition(values, places).take(places).tolist()
+    return found
+
+
+def between(first: npt.ArrayLike, second: npt.ArrayLike, part: npt.ArrayLike) -> Floats:
+    """So far on the way from one to the other, to the last bit as numpy's linear quantiles."""
+    low, high, share = np.asarray(first), np.asarray(second), np.asarray(part)
+    way = high - low
+    found: Floats = np.where(share >= 0.5, high - way * (1.0 - share), low + way * share)
+    return found
 
 
 def ordinals(*keys: Ints) -> Ints:

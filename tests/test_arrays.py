@@ -7,6 +7,7 @@ import pytest
 from perfscope import _core
 from perfscope.arrays import (
     BLOCK,
+    between,
     grouped,
     is_one_of,
     median,
@@ -75,6 +76,24 @@ def test_medians_and_quantiles_are_those_of_numpy(size: int, dtype: npt.DTypeLik
         assert median(values) == float(np.median(values))
         share = float(lot.choice([0.0, 0.05, 0.25, 0.5, 0.9, 0.95, 1.0]))
         assert quantile(values, share) == float(np.quantile(values, share))
+
+
+@pytest.mark.parametrize("values", [[np.nan], [2.0, np.nan], [np.nan, 3.0, 1.0]])
+def test_values_that_are_no_numbers_make_none_as_in_numpy(values: list[float]) -> None:
+    column = np.array(values)
+    np.testing.assert_equal(median(column), float(np.median(column)))
+    for share in (0.0, 0.25, 1.0):
+        np.testing.assert_equal(quantile(column, share), float(np.quantile(column, share)))
+
+
+@pytest.mark.parametrize("size", [2, 7, 40])
+def test_what_lies_between_neighbors_is_a_quantile_of_numpy(size: int) -> None:
+    values = np.sort(np.random.default_rng(size).normal(50, 20, size))
+    shares = np.linspace(0, 1, 50)[:-1]
+    place = (size - 1) * shares
+    first = place.astype(np.int64)
+    found = between(values[first], values[first + 1], place - first)
+    assert found.tolist() == np.quantile(values, shares).tolist()
 
 
 def test_neighbors_lie_together_as_long_as_there_is_room() -> None:

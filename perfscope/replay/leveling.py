@@ -8,7 +8,7 @@ each rank keeps the order of its own long and short steps.
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints, grouped
+from perfscope.arrays import Bools, Floats, Ints, between, grouped
 from perfscope.engine import engine
 from perfscope.replay.model import Level
 
@@ -105,14 +105,8 @@ def _bounds_by(counts: Ints, around: Floats) -> Floats:
     logs, quantiles = np.log(around), []
     for place, share in enumerate(QUANTILES):
         at = (counts - 1) * share
-        quantiles.append(_between(logs[..., place, 0], logs[..., place, 1], at - np.floor(at)))
+        quantiles.append(between(logs[..., place, 0], logs[..., place, 1], at - np.floor(at)))
     low, quartile = quantiles
     bounds = np.exp(quartile + SPREAD_FROM_QUARTILE * (quartile - low) / NORMAL_QUARTILES)
     # exp(log(x)) may be less than x
     return np.where(counts > 0, bounds * (1.0 + ROUNDING), 0.0)
-
-
-def _between(first: Floats, second: Floats, part: Floats) -> Floats:
-    """So far on the way from one to the other, to the last bit as numpy's quantiles."""
-    way = second - first
-    return np.where(part >= 0.5, second - way * (1.0 - part), first + way * part)
