@@ -110,7 +110,7 @@ def activity_timeline(
 
 
 @dataclass(frozen=True)
-class Together:
+class ActivityTable:
     """The activity timelines of some ranks as one table, one behind the other.
 
     Ranks are told by their places among those asked for; `account` and `phase` are those of the
@@ -129,7 +129,7 @@ class Together:
     @classmethod
     def of(
         cls, ranks: Sequence[Rank], lines: Sequence[Timeline], told: npt.NDArray[np.int8]
-    ) -> Together:
+    ) -> ActivityTable:
         """Those of timelines, or of pieces of them, of which there is one at least."""
         found = [activity_timeline(*one, told) for one in zip(ranks, lines, strict=True)]
         both = list(zip(found, lines, strict=True))

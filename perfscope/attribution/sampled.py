@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Int32s, Ints
 from perfscope.attribution.stack_rules import UNLABELED, StackLabels
-from perfscope.attribution.together import Asked, Gaps, Together, gaps_of
+from perfscope.attribution.together import Asked, Gaps, JoinedRanks, gaps_of
 from perfscope.matching.intervals import EMPTY_LAYER, NOTHING, Layer, Times, disjoint_layer
 from perfscope.structures import dataclass
 
@@ -71,7 +71,7 @@ def sample_ranks(
     told = [place for place, rows in enumerate(stacks) if len(rows) and len(gaps[place].start)]
     found = [RankSamples(own, _unknown(len(own.start)), *_NO_LAYERS) for own in gaps]
     if told:
-        together = Together.of(
+        together = JoinedRanks.of(
             [every[place] for place in told],
             [gaps[place] for place in told],
             [stacks[place] for place in told],
@@ -82,7 +82,7 @@ def sample_ranks(
 
 
 def _sampled(
-    ranks: Together, labels: StackLabels, bare: Ints, ids: Ints
+    ranks: JoinedRanks, labels: StackLabels, bare: Ints, ids: Ints
 ) -> Iterator[dict[str, Any]]:
     """What is known of each rank beside its gaps."""
     pieces = _pieces(ranks, labels, bare)
@@ -108,7 +108,7 @@ def _sampled(
     return (dict(zip(names, own, strict=True)) for own in columns)
 
 
-def _sets_up(ranks: Together, labels: StackLabels, pieces: _Pieces) -> Bools:
+def _sets_up(ranks: JoinedRanks, labels: StackLabels, pieces: _Pieces) -> Bools:
     """Which pieces seem to be input and come before the first batch: they load the data set.
 
     That is known of ranks on which steps are marked, and where batches are fetched.
@@ -117,7 +117,7 @@ def _sets_up(ranks: Together, labels: StackLabels, pieces: _Pieces) -> Bools:
     return np.asarray(is_input & (pieces.start < ranks.first_batch[pieces.gap]))
 
 
-def _pieces(ranks: Together, labels: StackLabels, bare: Ints) -> _Pieces:
+def _pieces(ranks: JoinedRanks, labels: StackLabels, bare: Ints) -> _Pieces:
     """Every gap in pieces, each spoken for by one stack; what no sample speaks for is left out."""
     gaps, times, stacks = ranks.gaps, ranks.samples.times, ranks.samples.stacks
     gap = np.searchsorted(gaps.start, times, side="right") - 1
@@ -198,7 +198,7 @@ def _majority(kinds: Kinds, label: Ints, wanted: Kinds) -> Ints:
     return table[wanted]
 
 
-def _near_pieces(ranks: Together, left: Ints, labels: StackLabels) -> _Pieces:
+def _near_pieces(ranks: JoinedRanks, left: Ints, labels: StackLabels) -> _Pieces:
     """Where no sample of its kind exists: the nearest sample of the thread, if near enough."""
     gaps, samples = ranks.gaps, ranks.samples
     times, stacks = samples.times, samples.stacks
@@ -234,7 +234,7 @@ def _near_pieces(ranks: Together, left: Ints, labels: StackLabels) -> _Pieces:
 
 
 def _runs(
-    ranks: Together, start: Times, end: Times, label: Ints, gap: Ints
+    ranks: JoinedRanks, start: Times, end: Times, label: Ints, gap: Ints
 ) -> tuple[Times, Times, Ints]:
     """Successive pieces of one label, with the operations between them, become one phase."""
     if not len(start):

@@ -84,7 +84,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Together:
+class JoinedRanks:
     """Ranks with their times one behind the other: rank r's are `shift[r]` later than they are."""
 
     gaps: Gaps
@@ -96,7 +96,9 @@ class Together:
     first_batch: Times  # by gap: before it, what seems to be input sets its rank up
 
     @classmethod
-    def of(cls, every: Sequence[Asked], gaps: Sequence[Gaps], stacks: Sequence[Table]) -> Together:
+    def of(
+        cls, every: Sequence[Asked], gaps: Sequence[Gaps], stacks: Sequence[Table]
+    ) -> JoinedRanks:
         """The tables of ranks that have samples and gaps."""
         ranks = [one.rank for one in every]
         began = [r.start_ns if r.init_exit_ns is None else r.init_exit_ns for r in ranks]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Bools, Floats, Ints, blocks, joined, rows_by
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_timeline import GARBAGE, Together
+from perfscope.attribution.activity_timeline import GARBAGE, ActivityTable
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX
 from perfscope.attribution.not_training import IS_TRAINING
@@ -81,7 +81,7 @@ class Moments:
     phase begins or ends: `is_seen` where the sample itself lies. An activity it tells anywhere.
     """
 
-    all: Together
+    all: ActivityTable
     activity: npt.NDArray[np.int8]
     is_seen: Bools
 
@@ -94,7 +94,7 @@ class Moments:
         told: npt.NDArray[np.int8],
     ) -> Moments:
         """Those of timelines; collections that were measured count for as long as they took."""
-        found = Together.of(ranks, lines, told)
+        found = ActivityTable.of(ranks, lines, told)
         activity = places.not_training(found.stack, found.account)
         activity[(found.activity == GARBAGE) & IS_TRAINING.take(found.account)] = GARBAGE
         seen = zip(found.each, ranks, strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.activity_timeline import Together, hears_collections
+from perfscope.attribution.activity_timeline import ActivityTable, hears_collections
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.library_calls import seen_in
 from perfscope.attribution.preparation import Prepared
@@ -66,7 +66,7 @@ def activities(prepared: Prepared) -> Activities:
     spent = _Spent(prepared, _Leaves.of(trace.frames, trace.stacks))
     for positions, lines in some_at_once(prepared.timelines):
         ranks = [trace.ranks[position] for position in positions]
-        spent.see(positions, Together.of(ranks, lines, told))
+        spent.see(positions, ActivityTable.of(ranks, lines, told))
     garbage = [one for rank in trace.ranks if (one := _garbage(prepared, rank)) is not None]
     return Activities(tuple(spent.rows()), tuple(garbage), spent.untold_ns)
 
@@ -97,7 +97,7 @@ class _Spent:
     calls: dict[_Kind, Counter[str]] = field(default_factory=dict)
     untold_ns: int = 0
 
-    def see(self, positions: Sequence[int], found: Together) -> None:
+    def see(self, positions: Sequence[int], found: ActivityTable) -> None:
         """Looks at timelines, or parts of them, of the ranks at these positions."""
         free = found.within(self.prepared.focus) & ~IS_COMMUNICATION.take(found.account)
         is_told = found.activity != NOTHING
