@@ -25,7 +25,7 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BESIDE_OTHERS = "save nothing, as no rank waits then"
+BESIDE_OTHERS = "would not be saved, as no rank waits then"
 """Why a change saves less than what it is about takes a rank."""
 
 REPLAYED_HALF = (0.9, 1.8)
@@ -43,8 +43,12 @@ ROUGHLY = "about "
 OR_MORE = " or more"
 """What stands behind seconds that are a part of what a fix saves, as the rest was not measured."""
 
-REPLACED = "the measured time of what it replaces"
+REPLACED = "estimated from the time of what it replaces"
 """What a saving is that no replay tells."""
+
+BY_STEPS = "as its steps vary"
+UNDER_ASSUMPTIONS = "under different assumptions"
+"""What the ends of a saving come from."""
 
 LEAST_TOLD = 0.02
 """Of what something takes: a smaller part of the rest is not told."""
@@ -149,7 +153,7 @@ class Wholes:
         told += f", {more.what}" if more.what else ""
         if whole_s:
             told += f", {format_share(seconds / whole_s)} of this {format_seconds(whole_s)} {name}"
-        why = "under two assumptions" if is_by_assumption else "as its steps vary"
+        why = UNDER_ASSUMPTIONS if is_by_assumption else BY_STEPS
         by_run = "" if is_bound else _ends(interval)
         ranged = more.record or (f"{by_run} {why}" if by_run else "")
         told += f" ({ranged})" if ranged else ""
@@ -181,7 +185,7 @@ def rest_text(
     is_bound: bool = False,
     interval: Sequence[float] | None = None,
 ) -> str:
-    """`Of the 10.7 s per rank, 2.24 s save nothing, as no rank waits then; the rest is saved`.
+    """`Of the 10.7 s per rank, 2.24 s would not be saved, as no rank waits then`.
 
     How what something takes a rank leads to what a change of it saves, both as measured: what is
     not saved passes while other ranks are at work, what is saved beyond it others waited. `lead`
@@ -195,7 +199,7 @@ def rest_text(
     most_s = interval[1] if interval else seconds
     if max(seconds, most_s) >= (1.0 - LEAST_TOLD) * spent_s:
         return ""
-    return f"Of the {what}, {format_seconds(spent_s - seconds)} {BESIDE_OTHERS}; the rest is saved"
+    return f"Of the {what}, {format_seconds(spent_s - seconds)} {BESIDE_OTHERS}"
 
 
 def saves_more(seconds: float, spent_s: float) -> bool:
@@ -216,7 +220,7 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
     What lies between savings under several assumptions is no matter of chance, and says so.
     """
     ends = _ends(interval)
-    why = "depending on assumptions" if is_by_assumption else "as its steps vary"
+    why = UNDER_ASSUMPTIONS if is_by_assumption else BY_STEPS
     return f", {ends} {why}" if ends else ""
 
 

@@ -40,22 +40,19 @@ def test_an_interval_without_width_is_not_told() -> None:
     assert interval_text((1.0, 1.0)) == interval_text(None) == interval_text(()) == ""
 
 
-REST = "; the rest is saved"
-
-
 @pytest.mark.parametrize(
     ("told", "seconds", "spent_s", "lead"),
     [
         (
-            f"Of the 10.0 s per rank, 2.00 s save nothing, as no rank waits then{REST}",
+            "Of the 10.0 s per rank, 2.00 s would not be saved, as no rank waits then",
             8.0,
             10.0,
             "",
         ),
         (
             (
-                "Of the 10.0 s per rank by which it is shorter, 5.00 s save nothing, as no rank "
-                f"waits then{REST}"
+                "Of the 10.0 s per rank by which it is shorter, 5.00 s would not be saved, as no "
+                "rank waits then"
             ),
             5.0,
             10.0,
@@ -88,7 +85,7 @@ def test_what_something_takes_leads_to_what_its_change_saves(
 def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> None:
     told = [rest_text(9.0, 10.0, "", each="", interval=(8.9, most_s)) for most_s in (9.1, 9.9)]
     assert told == [
-        "Of the 10.0 s, 1.00 s save nothing, as no rank waits then; the rest is saved",
+        "Of the 10.0 s, 1.00 s would not be saved, as no rank waits then",
         "",
     ]
 
@@ -119,14 +116,14 @@ def test_a_fix_is_told_of_one_whole_with_its_range_and_what_that_rests_on() -> N
     )
     told = leading(Wholes(None, 10.0), 2.0, interval=(1.0, 3.0), is_by_assumption=True)
     assert told == (
-        "about 2.00 s, 20.0 % of this 10.0 s analyzed window (1.00 s to 3.00 s under two "
-        "assumptions)"
+        "about 2.00 s, 20.0 % of this 10.0 s analyzed window (1.00 s to 3.00 s under "
+        "different assumptions)"
     )
 
 
 def test_what_seconds_are_stands_behind_them_where_no_replay_tells_it() -> None:
     assert Wholes(40.0, None).fix(12.0, is_bound=True, beside=Beside(what=REPLACED)) == (
-        "about 12.0 s, the measured time of what it replaces, 30.0 % of this 40.0 s run"
+        "about 12.0 s, estimated from the time of what it replaces, 30.0 % of this 40.0 s run"
     )
 
 
@@ -168,3 +165,11 @@ def test_a_saving_of_which_a_part_was_not_measured_reads_the_same_in_both_forms(
     of = Wholes(40.0, None)
     assert of.fix(12.0, is_least=True) == "about 12.0 s or more, 30.0 % of this 40.0 s run"
     assert of.saving(12.0, is_least=True) == "about 12.0 s or more (30.0 % of the 40.0 s run)"
+
+
+def test_the_ends_of_a_saving_are_told_alike_wherever_they_are_told() -> None:
+    """How many assumptions there are nobody counts."""
+    ends = (1.0, 3.0)
+    told = interval_text(ends, is_by_assumption=True).removeprefix(", ")
+    of = Wholes(None, 10.0)
+    assert f"({told})" in of.fix(2.0, interval=ends, is_by_assumption=True)

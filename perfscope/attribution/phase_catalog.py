@@ -171,9 +171,11 @@ def is_hooked(metadata: Mapping[str, object]) -> bool:
 
 
 def trains_nothing(trace: Trace) -> bool:
-    """Whether what a framework told as steps are those of functions that compute no gradients.
+    """Whether what a framework told as steps is of a program in which no gradients were seen.
 
-    JAX compiles fields of solvers like models. Where nothing tells it, steps train.
+    JAX compiles fields of solvers like models. Gradients are seen where jax.grad, value_and_grad,
+    vjp or linearize make them, and not those of other functions or of the program's own. Where
+    nothing tells it, steps train.
     """
     noted = [one.metadata for one in trace.ranks]
     others = {name for one in noted for name in noted_frameworks(one)} & TRAINING_FRAMEWORKS

@@ -137,7 +137,7 @@ def _rows(
             source_line=source_line(one, facts.results.trace) if one.id in answer.top else "",
             seen=seen(facts, one) if one.id in answer.top else None,
             may_be_host=may_be_host(one, answer.others_s),
-            only_waits=only_waits(facts.results.trace, one, lost),
+            only_waits=only_waits(facts, one, lost),
         )
         for one in findings
     )

@@ -143,9 +143,11 @@ def _once(results: Results) -> str:
 def _looked_for(findings: Sequence[Finding]) -> str:
     """How much is behind it that nothing was found; what cannot be there is not looked for."""
     made = sum(finding.status not in UNKNOWN for finding in findings)
-    absent = sum(finding.status.is_unmade for finding in findings)
+    unmade = [finding.title for finding in findings if finding.status.is_unmade]
+    which = f" (“{unmade[0]}”)" if len(unmade) == 1 else ""
     kinds = "kind of problem was" if made == 1 else "kinds of problem were"
-    return f"{made} {kinds} checked for{f'; {absent} more could not be' if absent else ''}."
+    rest = f"; {len(unmade)} more could not be{which}" if unmade else ""
+    return f"{made} {kinds} checked for{rest}."
 
 
 def _useful(results: Results, losses: LossAccount) -> str:
@@ -193,13 +195,29 @@ def _lost(results: Results, losses: LossAccount | None) -> str:
     return f"{lost} of the {_whole_text(results)} went to {NOT_USEFUL}.{largest}".rstrip(".")
 
 
+def largest_loss(losses: LossAccount | None, told: str, ranks: int) -> int | None:
+    """The place in the account of the loss that sentences name as the largest; None for none."""
+    words = _largest(losses, ranks).rstrip(".") if losses is not None else ""
+    return _largest_place(losses) if losses is not None and words and words in told else None
+
+
+def _largest_place(losses: LossAccount) -> int | None:
+    """The place in the account of the largest cause of lost time; None where none is large."""
+    mine = [place for place, one in enumerate(losses.entries) if one.cause.kind not in NO_LOSS]
+    # what comes once is judged by how long the run is, and leaves the place to what lasts
+    lasting = [place for place in mine if not is_once(losses.entries[place])]
+    first = next(iter(lasting or mine), None)
+    if first is None or losses.entries[first].ns < WARN_SHARE * losses.window_ns:
+        return None
+    return first
+
+
 def _largest(losses: LossAccount, ranks: int) -> str:
     """The largest cause of lost time, as a sentence after others; "" where none is large."""
-    mine = [one for one in losses.entries if one.cause.kind not in NO_LOSS]
-    # what comes once is judged by how long the run is, and leaves the place to what lasts
-    first = next((one for one in mine if not is_once(one)), None) or next(iter(mine), None)
-    if first is None or first.ns < WARN_SHARE * losses.window_ns:
+    found = _largest_place(losses)
+    if found is None:
         return ""
+    first = losses.entries[found]
     is_told = first.pattern is not None and first.is_certain is not False
     pattern = f", {spread(first.pattern, ranks)}" if is_told and first.pattern else ""
     where = f" in {wording.place(first.frame)}" if first.frame else ""

@@ -6,8 +6,11 @@ from perfscope.document.quality_host import of_host
 from perfscope.document.splits import as_measured
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
-from perfscope.savings import Wholes
-from perfscope.units import format_seconds, inside
+from perfscope.savings import Wholes, saves_more
+from perfscope.trace.model import Rank
+from perfscope.trace.operations import IS_COLLECTIVE
+from perfscope.trace.totals import totals_of
+from perfscope.units import format_count, format_seconds, inside
 
 OF_ALL = "Times below are as measured, with that load, where nothing else is said."
 """What the seconds that are told are of."""
@@ -32,11 +35,37 @@ def used_by_others(results: Results) -> str:
     return of_host(results, worst) if worst and worst.others_cpus is not None else ""
 
 
-def host_first(top: Sequence[Finding], gain: Gain | None, of: Wholes, *, used: str = "") -> str:
+def why_so_much(results: Results, gain: Gain | None) -> str:
+    """Why other processes cost more than ranks wait for CPUs themselves, as a clause.
+
+    "" where they do not, and where ranks do not meet. How many calls a run made of which some steps
+    were left out is not told.
+    """
+    if gain is None or gain.own_s is None or not saves_more(gain.seconds, gain.own_s):
+        return ""
+    calls = max((_collectives(one) for one in results.trace.ranks), default=0)
+    if calls < 2 or len(results.trace.ranks) < 2:
+        return ""
+    many = "each collective call"
+    if results.whole_run is None:
+        many = f"each of {format_count(calls)} collective calls"
+    return f", as {many} waits for the rank that has no CPU just then"
+
+
+def _collectives(rank: Rank) -> int:
+    """How many collective calls a rank made."""
+    totals = totals_of(rank.operations)
+    return sum(calls for code, (calls, *_) in totals.items() if IS_COLLECTIVE[code])
+
+
+def host_first(
+    top: Sequence[Finding], gain: Gain | None, of: Wholes, *, used: str = "", why: str = ""
+) -> str:
     """What other work on the host costs, in front of all else: what the run is without it.
 
     That has to be known to read a saving, and what was looked at where nothing is to be fixed.
-    `used` is how many CPUs others used. "" where nobody knows what it costs.
+    `used` is how many CPUs others used, `why` a clause about how much it costs. "" where
+    nobody knows what it costs.
     """
     if gain is None:
         return ""
@@ -45,11 +74,12 @@ def host_first(top: Sequence[Finding], gain: Gain | None, of: Wholes, *, used: s
     if of.run_s and of.run_s > gain.seconds:
         there = f"{gain.roughly}{format_seconds(of.run_s - gain.seconds)}"
         told += f": {format_seconds(of.run_s)} in place of {there}"
+    told += why
     return f"{told}. {OF_ALL}" if top and top[0].recommended else f"{told}."
 
 
 def beside_others(of_job: str, top: Sequence[Finding], host: str) -> str:
     """What is said of the job, behind what is said of its host; "" of one that costs nothing."""
     if host and not top:
-        of_job = f"Apart from that, {inside(of_job)}"
+        of_job = f"Apart from the busy host, {inside(of_job)}"
     return f"{host} {of_job}".strip()

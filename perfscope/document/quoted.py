@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import numpy as np
+
 from perfscope import own_files, places
 from perfscope.document.source_text import code_at
 from perfscope.findings.core.finding import Finding
@@ -13,7 +15,7 @@ from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import Seen
 from perfscope.schema.losses import Losses
 from perfscope.trace.metadata import noted_directory
-from perfscope.trace.model import Format, Frame, Trace
+from perfscope.trace.model import Format, Frame, RowFlag, Trace
 
 LONGEST_FILE = 512 << 10
 OF_CALLS = (LossKind.WAITING, LossKind.TRANSFER, LossKind.COMMUNICATION)
@@ -63,17 +65,21 @@ def seen(run: Facts, finding: Finding) -> Seen | None:
     return Seen(inside, whole, *run.line_samples.mostly_in(ranks, frame))
 
 
-def only_waits(trace: Trace, finding: Finding, lost: Losses) -> bool:
+def only_waits(run: Facts, finding: Finding, lost: Losses) -> bool:
     """Whether the line that a finding names only waits for threads that make the calls it is of.
 
     The main thread's stacks lie there while these are made, of which nothing tells the place.
     """
-    ranks = [one for one in trace.ranks if one.number in finding.ranks]
-    handed = sum(one.handed_calls for one in ranks)
-    if not finding.where or handed < MAIN * sum(len(one.operations) for one in ranks) or not handed:
-        return False
     mine = [one for one in lost.entries if finding.id in one.findings]
-    return bool(mine) and all(one.kind in OF_CALLS for one in mine)
+    if not finding.where or not mine or any(one.kind not in OF_CALLS for one in mine):
+        return False
+    handed = called = 0
+    for rank in run.results.trace.ranks:
+        if rank.number in finding.ranks:
+            flags = run.line_samples.call_flags(rank, finding.where[0])
+            called += len(flags)
+            handed += int(np.count_nonzero(flags & RowFlag.HANDED))
+    return handed > 0 and handed >= MAIN * called
 
 
 def _directory(path: Path, finding: Finding, trace: Trace) -> Path | None:

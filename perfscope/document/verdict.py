@@ -13,10 +13,11 @@ from perfscope.document.no_finding import (
     first_action,
     is_inefficient,
     is_well,
+    largest_loss,
     unknown_efficiency,
     without_findings,
 )
-from perfscope.document.others import beside_others, host_first, used_by_others
+from perfscope.document.others import beside_others, host_first, used_by_others, why_so_much
 from perfscope.document.splits import as_measured, of_this_run, under_load_s
 from perfscope.document.track_record import likely, track_record
 from perfscope.findings.core import thresholds
@@ -62,13 +63,12 @@ def verdict(
     others = others if others and thresholds.of_host(others) is Status.FAIL else None
     # of a window that was chosen nobody knows what the run is without them
     of_run = others if results.options.focus is None else None
-    of = wholes_of_run(results)
-    is_disturbed = others is not None
+    of, is_disturbed = wholes_of_run(results), others is not None
     if not top:
         of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
     else:
         of_job = "" if top[0].damage in told else _about(top[0], of, of_run)
-    host = host_first(top, of_run, of, used=used_by_others(results))
+    host = _host(results, top, of_run, of)
     assured = partial(assurance, results, findings, losses, checks)
     beside = beside_others(_with_outside(of_job, results, top), top, host)
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
@@ -90,8 +90,15 @@ def verdict(
         combined_text=_combined_text(run, [of_this_run(one) for one in top], gain_s, of),
         top=tuple(finding.id for finding in top),
         others_s=of_run.seconds if of_run else None,
+        largest_loss=None if top else largest_loss(losses, of_job, len(results.trace.ranks)),
         track_record=_how_near(top, of),
     )
+
+
+def _host(results: Results, top: Sequence[Finding], others: Gain | None, of: Wholes) -> str:
+    """What processes outside the job cost, how much they used, and why it costs so much."""
+    why = why_so_much(results, others)
+    return host_first(top, others, of, used=used_by_others(results), why=why)
 
 
 def _how_near(top: Sequence[Finding], of: Wholes) -> str:
@@ -136,7 +143,9 @@ def _with_outside(of_window: str, results: Results, top: Sequence[Finding]) -> s
     told = outside(results, saving.seconds if saving else 0.0)
     if not told:
         return of_window
-    return f"{of_window} {told}" if top else f"{told} Apart from that: {inside(of_window)}"
+    return (
+        f"{of_window} {told}" if top else f"{told} Apart from start-up and end: {inside(of_window)}"
+    )
 
 
 def _worth_most(faults: Sequence[Finding]) -> list[Finding]:

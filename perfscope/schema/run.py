@@ -181,6 +181,8 @@ class Verdict:
     top: tuple[str, ...]  # ids of at most three findings, most seconds first
     # what processes outside the job cost the run, where the sentence tells it; else null
     others_s: float | None = None
+    # place in `losses.entries` of the loss that the sentence names as the largest; null for none
+    largest_loss: int | None = None
     # how near predicted savings have been in programs that were fixed and timed, and what that
     # means for the saving in the sentence; "" where it tells none
     track_record: str = ""

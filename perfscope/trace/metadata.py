@@ -23,7 +23,7 @@ def noted_framework(metadata: Mapping[str, Any], name: str) -> Mapping[str, Any]
 
 
 def computes_no_gradients(metadata: Mapping[str, Any]) -> bool:
-    """Whether a rank is known to have computed no gradients with JAX, which it used."""
+    """Whether the agent saw no gradients in a rank that used JAX."""
     return noted_framework(metadata, "jax").get("gradients") is False
 
 

@@ -40,6 +40,7 @@ class RowFlag(IntFlag):
     OPEN = 1  # the process ended inside it; t1 is the end of the process
     COALESCED = 2  # stands for `request` calls between t0 and t1
     SAMPLED = 4  # found by the stack sampler, its ends are not exact
+    HANDED = 8  # made by a thread for which the main one waits, whose row it is
 
 
 class Format(Enum):
@@ -263,7 +264,6 @@ class Rank:
     mpi_library: str = ""
     detail_end_ns: int | None = None  # records after this were dropped; None: nothing was dropped
     dropped_records: int = 0
-    handed_calls: int = 0  # of its operations, made by threads for which the main one waits
     sampler_cpu_ns: int = 0  # of all that looks at the process while it runs
     operations: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))
     background: Table = field(default_factory=lambda: empty(OPERATION_DTYPE))  # Horovod's thread

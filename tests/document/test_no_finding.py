@@ -1,11 +1,12 @@
 """What is said of the largest loss, and of what was not judged, where no finding says it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from perfscope.document.headline import outside
-from perfscope.document.no_finding import without_findings
+from perfscope.document.no_finding import largest_loss, without_findings
 from perfscope.findings.core.finding import Finding
 from perfscope.losses.account import loss_account
 from perfscope.losses.cause import LossCause
@@ -83,3 +84,28 @@ def test_what_was_not_judged_is_told_once_and_not_of_a_window_that_was_chosen(
     told = without_findings(results, CHECKED, waiting(LossPattern.STATIC, 0.8))
     assert ("come once" in told) is is_told
     assert bool(outside(results, 0.0)) is (extra_s > 50.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        ({"cause": LossCause(LossKind.UNKNOWN)}, 1),
+        ({"pattern": LossPattern.ONCE}, 1),
+        ({}, 0),
+    ],
+)
+def test_the_loss_that_is_placed_is_the_one_that_is_named(
+    healthy: Results, first: dict[str, Any], named: int
+) -> None:
+    """Neither what is not known nor what comes once, where something of each step is lost."""
+    account = waiting(LossPattern.STATIC, 0.8)
+    entry = account.entries[0]
+    entries = (replace(entry, waiting_ns=WINDOW_NS // 5, **first), entry)
+    account = replace(account, training_ns=WINDOW_NS * 7 // 10, entries=entries)
+    told = without_findings(healthy, CHECKED, account)
+    assert "The largest loss is " in told
+    ranks = len(healthy.trace.ranks)
+    assert largest_loss(account, told, ranks) == named
+    assert largest_loss(account, "All is well.", ranks) is None
+    small = replace(account, entries=(replace(entry, waiting_ns=WINDOW_NS // 1000),))
+    assert largest_loss(small, without_findings(healthy, CHECKED, small), ranks) is None

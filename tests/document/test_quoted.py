@@ -17,7 +17,7 @@ from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
 from perfscope.schema.enums import LossKind, Status
 from perfscope.schema.findings import Seen
-from perfscope.trace.model import Format, Frame, Trace
+from perfscope.trace.model import Format, Frame, RowFlag, Trace
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -201,6 +201,10 @@ def test_a_line_that_calls_functions_of_the_program_spends_its_time_there() -> N
     assert seen(run, at) == Seen(10, 10, "numpy.svd", 10)
 
 
+SOLVE = ("solve", "/job/solve.py", 3)
+REDUCE = ("reduce", "/job/solve.py", 9)
+
+
 @pytest.mark.parametrize(
     ("handed", "kind", "is_told"),
     [
@@ -214,13 +218,19 @@ def test_a_line_that_waits_for_who_makes_the_calls_is_none_to_open(
 ) -> None:
     builder = TraceBuilder(2, end_s=10.0)
     for number in (0, 1):
-        rank = builder.rank(number).init(0.5).finalize(9.5).set(handed_calls=handed)
+        rank = builder.rank(number).init(0.5).finalize(9.5)
         for call in range(80):
-            rank.op("MPI_Allreduce", 1.0 + call / 10, 1.05 + call / 10, comm=0, seq=call)
-    run = analyze_trace(builder.build())
-    lost = losses(Facts(run.results, run.replay), [])
-    finding = replace(found_at(Path("/job/solve.py"), "solve", 3), id="mine", ranks=(0, 1))
+            flags = RowFlag.HANDED if call < handed else RowFlag.NONE
+            rank.op("MPI_Allreduce", 1.0 + call / 10, 1.05 + call / 10, flags=flags)
+            rank.stack(1.02 + call / 10, (SOLVE if call < 60 else REDUCE,))
+    found = analyze_trace(builder.build())
+    run = Facts(found.results, found.replay)
+    lost = losses(run, [])
+    finding = replace(found_at(Path(SOLVE[1]), "solve", 3), id="mine", ranks=(0, 1))
     mine = replace(lost.entries[0], kind=kind, findings=("mine",))
     account = replace(lost, entries=(mine,))
-    assert only_waits(run.results.trace, finding, account) is is_told
-    assert not only_waits(run.results.trace, replace(finding, id="other"), account)
+    assert only_waits(run, finding, account) is is_told
+    assert not only_waits(run, replace(finding, id="other"), account)
+    # the other line makes its calls by itself, though most calls of the run are handed over
+    itself = replace(finding, where=(Frame("reduce", SOLVE[1], 9),))
+    assert not only_waits(run, itself, account)

@@ -10,7 +10,7 @@ from perfscope.readers.recording.handed_calls import take_handed_calls
 from perfscope.readers.recording.reader import open_recording
 from perfscope.schema.enums import PhaseKind
 from perfscope.trace.columns import Columns
-from perfscope.trace.model import PHASE_DTYPE, Rank
+from perfscope.trace.model import PHASE_DTYPE, Rank, RowFlag
 from tests.support.environments import Mpi
 from tests.support.recording import Recorder, analysis_of
 from tests.support.trace_builder import TraceBuilder
@@ -90,6 +90,7 @@ def test_calls_of_two_threads_at_once_stay_with_them(
         rank.operations = cast("Any", Columns(rows.dtype, columns))
     assert take_handed_calls(rank) == handed
     assert np.all((rank.operations["tid"] == rank.main_tid) == bool(handed))
+    assert np.all((rank.operations["flags"] & RowFlag.HANDED > 0) == bool(handed))
 
 
 @pytest.mark.parametrize(

@@ -25,20 +25,22 @@ def told(document: Json) -> dict[str, str]:
 
 
 def test_beside_a_named_loss_the_rows_tell_where_it_is() -> None:
-    document = without_findings()
+    document = without_findings(largest_loss=0)
     entry = document["losses"]["entries"][0]
     entry["where"] = {"file": "/job/plate.py", "line": 12, "function": "relax"}
     entry["ranks"] = [1]
     rows = told(document)
-    assert rows["Ranks"].endswith("; the largest loss is on rank 1")
-    assert rows["Line to open"].endswith("; the largest loss is in relax() (plate.py:12)")
+    assert rows["Ranks"] == f"{nothing_found.NO_RANK} (the largest loss is on rank 1)"
+    assert rows["Line to open"].endswith(" (the largest loss is in relax() (plate.py:12))")
     entry["where"] = None
-    assert told(document)["Line to open"].endswith("; the largest loss is in no one line")
+    assert told(document)["Line to open"].endswith(" (the largest loss is in no one line)")
+    entry["ranks"] = [1, 0]
+    assert told(document)["Ranks"].endswith(" (the largest loss is on all ranks)")
 
 
-@pytest.mark.parametrize("changes", [{"status": "pass"}, {"others_s": 2.0}])
-def test_where_no_loss_is_named_none_is_placed(changes: Json) -> None:
-    rows = told(without_findings(**changes))
+@pytest.mark.parametrize("place", [None, 1000])
+def test_where_no_loss_is_named_none_is_placed(place: int | None) -> None:
+    rows = told(without_findings(largest_loss=place))
     assert (rows["Ranks"], rows["Line to open"]) == (
         nothing_found.NO_RANK,
         nothing_found.NOTHING_TO_CHANGE,
@@ -53,13 +55,17 @@ def test_what_the_job_takes_from_itself_is_told_in_words(
 ) -> None:
     document = without_findings(others_s=others_s)
     part = document["breakdown"][0]
-    row = {"id": "lost", "label": "Training: any", "seconds": seconds, "cause": "cpu_wait"}
+    label = "Training: any contention"
+    row = {"id": "lost", "label": label, "seconds": seconds, "cause": "cpu_wait"}
     document["breakdown"].append(part | row)
     assert ("Contention" in told(document)) == is_told
     if is_told:
         said = told(document)["Contention"]
         assert said.startswith("Threads of the job waited 3.00 s per rank (42.4 % of the 7.07 s")
-        assert ("as other processes left it too few" in said) == (others_s is not None)
+        assert said.endswith(
+            "for CPUs that, as far as is known, other threads of the job had: “Training: any "
+            "contention” below."
+        )
         assert said in words(document)
 
 
@@ -67,12 +73,18 @@ def test_what_the_job_takes_from_itself_is_told_in_words(
     ("changes", "why"),
     [
         ({"gain_s": 1.0}, None),
-        ({"gain_s": 3.0}, "Its saving is larger, but less sure."),
+        ({"gain_s": 3.0}, None),
+        ({"gain_s": 3.0, "confidence": "medium"}, "Its saving is larger, but less sure."),
         (
             {"gain_s": 3.0, "gain_basis": "upper_bound"},
-            "Its saving is larger, but it is the time of what the fix replaces",
+            "Its saving is larger, but not from a replay: it is the time of what the fix replaces",
         ),
         ({"gain_s": 1.0, "under_load_s": 3.0}, "Its saving is smaller on an idle host."),
+        ({"gain_s": 1.0, "under_load_s": 3.0, "status": "warn", "gain_share": 0.0}, None),
+        (
+            {"gain_s": 1.0, "under_load_s": 3.0, "confidence": "medium"},
+            "Its saving is larger, but less sure.",
+        ),
     ],
 )
 def test_a_problem_that_saves_more_than_the_first_one_says_why_it_comes_later(
@@ -80,6 +92,8 @@ def test_a_problem_that_saves_more_than_the_first_one_says_why_it_comes_later(
 ) -> None:
     document = two_ranks_evaluation()
     _, second = two_problems(document)
+    of_row = {"confidence", "status", "gain_share"}
+    second |= {name: told for name, told in changes.items() if name in of_row}
     second["first_action"] = {**second["first_action"], **changes}
     result = read_known(document)
     row = next(one for one in result.findings if one.id == second["id"])

@@ -132,9 +132,30 @@ def test_whether_to_trust_it_is_answered_first(changes: Json, told: str) -> None
     document["quality"][0] |= {"status": "fail", "title": "A rank is missing"}
     page, checks = words(document), len(document["quality"])
     assert "Yes" not in page
-    assert f"Recording 1 of {checks} checks did not pass: a rank is missing." in page
+    assert f"Recording 1 of {checks} checks did not pass : ✕ Problem a rank is missing" in page
+    assert '<a href="#quality-evidence">1 of ' in shown(document, "overview")
     answer = "Mostly: the cause was measured; not all recording checks passed."
     assert (answer in page) is is_yes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"confidence": "medium", "gain_interval_s": [1.85, 3.9]},
+        {"gain_basis": "upper_bound", "gain_interval_s": [0.5, 2.0]},
+    ],
+)
+def test_a_rough_figure_hardly_varies_nowhere(changes: Json) -> None:
+    """Also where its range is that of other programs, and nobody need be told that it is rough."""
+    document = two_ranks_evaluation()
+    own = {"gain_s": 2.0, "gain_basis": "replay", "confidence": "high", "status": "fail"}
+    leading(document, **{**own, **changes})
+    document["quality"] = [row | {"status": "pass"} for row in document["quality"]]
+    for record in ("", "Of 40 fixes half saved more."):
+        document["verdict"]["track_record"] = record
+        page = words(document)
+        assert "Yes: the cause was measured." in page
+        assert ("rough figure" in page) == (not record)
 
 
 def test_of_several_problems_the_first_one_is_named() -> None:
@@ -163,13 +184,13 @@ def test_a_busy_host_is_told_first_and_its_check_does_not_repeat_it() -> None:
     page = shown(busy(is_told=True), "overview").replace("\xa0", " ")
     assert page.index(HOST) < page.index("<h1")
     assert page.count("used 1.2 of the 2 CPUs") == 1
-    assert "the host was busy, as told above" in page
+    assert "a busy host (see above)" in page
 
 
 def test_a_busy_host_that_the_verdict_does_not_tell_of_is_told_by_its_check() -> None:
     page = shown(busy(is_told=False), "overview").replace("\xa0", " ")
     assert page.count("used 1.2 of the 2 CPUs") == 1
-    assert "as told above" not in page
+    assert "see above" not in page
 
 
 def test_that_nothing_was_found_is_answered_too() -> None:

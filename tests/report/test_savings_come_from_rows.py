@@ -19,6 +19,7 @@ from tests.findings.analyzed import analyze
 from tests.findings.training_runs import Plan
 from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, shown
+from tests.report.test_first_screen import words
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_reference
 
@@ -167,7 +168,7 @@ def test_what_a_saving_counts_besides_is_no_waiting() -> None:
     assert found.bridge == "The saving counts Python code of all places."
 
 
-def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_elsewhere() -> None:
+def test_rows_of_a_saving_are_called_by_name() -> None:
     document = two_ranks_evaluation()
     parts = document["breakdown"]
     lost = parts[0] | {"id": "lost", "label": "Computation: files", "seconds": 3.0}
@@ -179,18 +180,16 @@ def test_rows_of_a_saving_are_called_by_their_letters_on_the_page_and_by_name_el
     document["losses"]["entries"] = [entry]
     row["first_action"] |= {"gain_s": 4.0, "own_s": 3.0, "follows_s": 1.0}
     read = read_known(document)
-    letter = breakdown.rows(read)[-2].key
-    told = breakdown.saved_in_rows(read, has_letters=True)
-    assert told.startswith(f"What the fix saves is in rows {letter}, ")
     by_name = breakdown.saved_in_rows(read)
     assert by_name.startswith("What the fix saves is in “Computation: files”, “Communication: ")
     assert not re.search(r"\d", by_name), "how much it is, is told with the saving"
+    assert f"What the fix saves is in {by_name.split('is in ')[1]}" in words(document)
     row["first_action"] |= {"gain_s": 2.0, "own_s": None, "follows_s": None}
-    told = breakdown.saved_in_rows(read_known(document), has_letters=True)
-    assert told == f"What the fix saves is in rows C and {letter}"
+    told = breakdown.saved_in_rows(read_known(document))
+    assert told == "What the fix saves is in “Communication: waiting” and “Computation: files”"
     entry["waiting_ns"] = entry["ns"] // 10  # hardly anybody waits for it
-    told = breakdown.saved_in_rows(read_known(document), has_letters=True)
-    assert told.endswith(f"is in row {letter}")
+    told = breakdown.saved_in_rows(read_known(document))
+    assert told.endswith("is in “Computation: files”")
     row["first_action"] |= {"counts_more": True}
     assert breakdown.saved_in_rows(read_known(document)) == ""
     row["first_action"] |= {"gain_s": 20.0, "counts_more": False}
@@ -203,9 +202,9 @@ def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
     for entry in document["losses"]["entries"]:
         entry["findings"] = []
     row["first_action"] |= {"gain_s": 2.0, "own_s": 0.0, "follows_s": 2.0}
-    assert breakdown.saved_in_rows(read_known(document), has_letters=True) == ""
+    assert breakdown.saved_in_rows(read_known(document)) == ""
     row["first_action"] |= {"own_s": None, "follows_s": None}
-    assert breakdown.saved_in_rows(read_known(document), has_letters=True) == ""
+    assert breakdown.saved_in_rows(read_known(document)) == ""
 
 
 @pytest.mark.parametrize(
@@ -216,7 +215,7 @@ def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
             1.0,
             (
                 "Of the 2.00 s that sharing the work takes off the 4.00 s for which rank 1 waits, "
-                "1.00 s save nothing, as no rank waits then; the rest is saved."
+                "1.00 s would not be saved, as no rank waits then."
             ),
         ),
         ((Edit(ranks=(0,), factor=0.5),), 2.0, ""),

@@ -43,7 +43,7 @@ CHANGES: dict[Activity, str] = {
     ),
     Activity.GARBAGE_COLLECTION: (
         "Where the program collects garbage itself, leave that to Python, or do it once per epoch; "
-        "where Python does, have it do so more rarely (gc.set_threshold(100_000, 50, 50)), or make "
+        "where Python does, let it collect less often (gc.set_threshold(100_000, 50, 50)), or make "
         "fewer objects that refer to each other; gc.freeze() after set-up exempts what lives on."
     ),
     Activity.MEMORY_MANAGEMENT: "Reuse buffers in all steps, and write results into them (out=).",

@@ -262,7 +262,7 @@ def _with_others(group: Group, gain: Gain) -> str:
     here, whole = format_seconds(told_s), format_seconds(together_s)
     if here == whole:
         return ""
-    return f" Of the {whole}, {here} is there; the saving counts all places, which evidence lists."
+    return f" {here} of the {whole} is there; the saving is of all places (see evidence)."
 
 
 def change_of(first: Entry) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Ints
 from perfscope.attribution.library_calls import innermost
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file
 from perfscope.judging import FEWEST_SAMPLES, MAIN, MOST_LOST
@@ -61,6 +61,17 @@ class LineSamples:
         """In how many samples the main thread of a rank was in any of some lines, and of all."""
         inside = self._inside(rank, frames)
         return int(np.count_nonzero(inside)), len(inside)
+
+    def call_flags(self, rank: Rank, frame: Frame) -> Ints:
+        """The flags of the calls that the rank was in when its main thread was seen in a line."""
+        seen = self._results.focus.within(rank.main_stacks)
+        moments = seen["t"][self._inside(rank, {frame})]
+        rows = rank.operations[rank.operations["tid"] == rank.main_tid]
+        rows = rows[np.argsort(rows["t0"], kind="stable")]
+        begun = np.searchsorted(rows["t0"], moments, side="right") - 1
+        moments, begun = moments[begun >= 0], begun[begun >= 0]
+        flags: Ints = rows["flags"][begun[moments < rows["t1"][begun]]].astype(np.int64)
+        return flags
 
     def direct_share(self, rank: Rank, frame: Frame) -> float:
         """Of the samples in a line of the program, those in which it works on arrays by itself.

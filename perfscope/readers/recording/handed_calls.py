@@ -11,7 +11,7 @@ from perfscope.arrays import Bools, Floats, Ints, counter_growth
 from perfscope.judging import MAIN
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
-from perfscope.trace.model import Rank, Table
+from perfscope.trace.model import Rank, RowFlag, Table
 
 _COUNTERS = ("cpu_ns", "queue_delay_ns")
 
@@ -53,7 +53,9 @@ def take_handed_calls(rank: Rank) -> int:
         return 0
     _add_callers(rank, used, called)
     for table in (rank.operations, rank.completions):
-        table["tid"][np.isin(table["tid"], threads)] = rank.main_tid
+        is_theirs = np.isin(table["tid"], threads)
+        table["flags"][is_theirs] |= np.uint16(RowFlag.HANDED)
+        table["tid"][is_theirs] = rank.main_tid
     return len(calls)
 
 

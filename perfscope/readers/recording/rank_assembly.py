@@ -154,8 +154,7 @@ def _attach(process: ProcessFile, rank: Rank, tables: Tables, offset: int) -> No
             table[column] += offset
         setattr(rank, name, table)
     join_first_thread(rank)
-    rank.handed_calls = handed = take_handed_calls(rank)
-    if handed:
+    if handed := take_handed_calls(rank):
         process.notes.append(
             f"Rank {rank.number}: {were(handed, 'MPI call')} made by other threads while the main "
             "thread was idle: they count as its own."

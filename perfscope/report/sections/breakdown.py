@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
 from itertools import zip_longest
 from string import ascii_uppercase
 
@@ -76,7 +75,7 @@ def cause_role(entry: LossEntry) -> str:
     return LOST_FILLS[cause].role
 
 
-def of_verdict(result: Analysis, *, has_letters: bool = False) -> str:
+def of_verdict(result: Analysis) -> str:
     """What the cause that the verdict is about takes, where no row has its name; "" otherwise.
 
     Waiting for a rank is time of those who wait, so that it may be more than each part of the run;
@@ -90,7 +89,7 @@ def of_verdict(result: Analysis, *, has_letters: bool = False) -> str:
     # in which rows its saving is says that already
     for one in () if saved_in_rows(result) or not result.verdict.top else result.breakdown:
         if one.id == OF_VERDICT and (held := _all_waiting(result, one)):
-            row = _called([held], has_letters=has_letters)
+            row = called([held])
             said.append(f"Nearly all waiting in {row} is due to the problem above")
         elif one.id == OF_VERDICT and inside(one.label) not in rows:
             spent = f"{seconds(one.seconds)}{each} ({percent(one.share)}{'' if told else whole})"
@@ -123,7 +122,7 @@ def work_of_verdict(result: Analysis) -> str:
     return f"what the first action would save, {amount}{of}"
 
 
-def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
+def saved_in_rows(result: Analysis) -> str:
     """In which rows the saving is that the verdict tells; "" where no rows hold it.
 
     How much of it is in which of them the verdict says, once.
@@ -132,7 +131,7 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
     saving = as_measured(first) if first else None
     if first is None or not isinstance(saving, FirstAction) or saving.gain_s is None:
         return ""
-    mine, told = _rows_of(result, first.id), partial(_called, has_letters=has_letters)
+    mine = _rows_of(result, first.id)
     own = [row for row in mine if row.role not in COMMUNICATION_ROLES]
     if saving.own_s is None:
         is_held = not saving.counts_more and _hold(mine, saving.gain_s)
@@ -140,7 +139,7 @@ def saved_in_rows(result: Analysis, *, has_letters: bool = False) -> str:
     else:
         shared = [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
         mine, is_held = [*own, *shared], _hold(own, saving.own_s) and _hold(shared, 0.0)
-    return f"What the fix saves is in {told(mine)}" if is_held else ""
+    return f"What the fix saves is in {called(mine)}" if is_held else ""
 
 
 def of_others(result: Analysis) -> str:
@@ -157,7 +156,7 @@ def of_others(result: Analysis) -> str:
     as_it_was = f"The {seconds(result.run.wall_s)} run as it was, on the busy host"
     if spent == cost:
         return as_it_was
-    where = _called(mine, has_letters=False)
+    where = called(mine)
     if spent_s > cost_s:
         return (
             f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "
@@ -208,11 +207,9 @@ def _rows_of(result: Analysis, finding: str) -> list[Row]:
     ]
 
 
-def _called(found: Sequence[Row], *, has_letters: bool) -> str:
-    """`rows A and B`, or their names where they have no letters."""
-    if not has_letters:
-        return listed([f"“{row.label}”" for row in found])
-    return f"{'rows' if len(found) > 1 else 'row'} {listed([row.key for row in found])}"
+def called(found: Sequence[Row]) -> str:
+    """The names of rows, as the table has them."""
+    return listed([f"“{row.label}”" for row in found])
 
 
 def _waited(part: TimePart) -> str:

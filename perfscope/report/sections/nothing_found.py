@@ -9,7 +9,7 @@ from perfscope.report.sections.quality import not_passed
 from perfscope.report.sections.where import RANKS, TO_OPEN
 from perfscope.report.views import rank_list
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import LossKind, Status
+from perfscope.schema.enums import LossKind
 
 NO_RANK = "none: no problem was found on any rank"
 NOTHING_TO_CHANGE = "none: no line to change was found"
@@ -50,19 +50,17 @@ def nowhere(result: Analysis) -> list[tuple[str, str]]:
 
 def _of_largest(result: Analysis) -> tuple[str, str]:
     """On which ranks, and where, the largest loss is that the verdict names without a cure."""
-    verdict = result.verdict
-    if verdict.status is Status.PASS or verdict.others_s is not None:
-        return "", ""
-    first = next((one for one in result.losses.entries if one.share is not None), None)
+    named, entries = result.verdict.largest_loss, result.losses.entries
+    first = entries[named] if named is not None and 0 <= named < len(entries) else None
     if first is None or not first.ranks:
         return "", ""
     many = len(first.ranks) + first.ranks_left_out
-    which = "all" if many == result.run.recorded_ranks else rank_list(first.ranks)
-    on = f"; the largest loss is on {which if which != 'all' else 'all of them'}"
+    which = "all ranks" if many == result.run.recorded_ranks else rank_list(first.ranks)
+    on = f" (the largest loss is on {which})"
     if first.where is None:
-        return on, "; the largest loss is in no one line"
+        return on, " (the largest loss is in no one line)"
     at = place(first.where.function, first.where.file, first.where.line)
-    return on, f"; the largest loss is in {at}"
+    return on, f" (the largest loss is in {at})"
 
 
 def own_contention(result: Analysis) -> str:
@@ -71,13 +69,18 @@ def own_contention(result: Analysis) -> str:
     A row of the table has it, under a name that few know.
     """
     role = LOST_FILLS[LossKind.CPU_WAIT.value].role
-    spent_s = sum(row.seconds for row in breakdown.rows(result) if row.role == role)
-    if result.verdict.top or not result.run.wall_s or spent_s < MAJOR * result.run.wall_s:
+    mine = [row for row in breakdown.rows(result) if row.role == role]
+    spent_s = sum(row.seconds for row in mine)
+    if (
+        result.verdict.top
+        or not mine
+        or not result.run.wall_s
+        or spent_s < MAJOR * result.run.wall_s
+    ):
         return ""
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     share = f"{percent(spent_s / result.run.wall_s)} of the {seconds(result.run.wall_s)} run"
-    why = ", as other processes left it too few" if result.verdict.others_s is not None else ""
     return (
-        f"Threads of the job waited {seconds(spent_s)}{each} ({share}) for CPUs that other threads "
-        f"of the job had{why}: “CPU contention within the job” below."
+        f"Threads of the job waited {seconds(spent_s)}{each} ({share}) for CPUs that, as far as is "
+        f"known, other threads of the job had: {breakdown.called(mine)} below."
     )

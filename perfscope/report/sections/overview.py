@@ -19,7 +19,7 @@ from perfscope.report.sections.findings import (
     view_text,
     wholes,
 )
-from perfscope.report.sections.quality import OTHER_WORK, failed, not_passed, trust
+from perfscope.report.sections.quality import OTHER_WORK, failed, not_passed, recording, trust
 from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import (
@@ -83,8 +83,8 @@ def _context(result: Analysis) -> Context:
         "accounts": breakdown.table(spent, result.run.recorded_ranks),
         "first": top[0] if has_first else None,
         "others": top[has_first:],
-        "of_verdict": breakdown.of_verdict(result, has_letters=True),
-        "saved": breakdown.saved_in_rows(result, has_letters=True),
+        "of_verdict": breakdown.of_verdict(result),
+        "saved": breakdown.saved_in_rows(result),
         "of_others": breakdown.of_others(result),
         "means": breakdown.explained(result),
         "unmade": sum(row.status.is_unmade for row in result.findings),
@@ -92,7 +92,7 @@ def _context(result: Analysis) -> Context:
         "sureness": how_sure(result),
         "is_answered": bool(named or verdict.assurance),
         "trust": trust(result.quality),
-        "is_passed": not failed(result.quality),
+        "recording": recording(result),
     }
 
 

@@ -15,7 +15,7 @@ from perfscope.units import counted, format_share, inside
 OTHER_WORK = "other_work"
 """The check that tells what other processes used of the host's CPUs (analysis.json)."""
 
-HOST_TOLD = "The host was busy, as told above"
+HOST_TOLD = "A busy host (see above)"
 """What that check found, where the verdict told how busy."""
 
 RECORDING = "Recording"
@@ -70,15 +70,26 @@ def not_passed(result: Analysis) -> list[tuple[str, str]]:
     """The checks of the recording that raise a doubt, as a row of the first screen."""
     faults = doubted(result.quality, is_host_told=bool(result.verdict.host))
     which = "; ".join(inside(one.title) for one in faults)
-    many = failed(result.quality).replace(" recording", "")
-    return [(RECORDING, f"{many}: {which}.")] if faults else []
+    return [(RECORDING, f"{failed(result.quality)}: {which}.")] if faults else []
+
+
+def recording(result: Analysis) -> Context:
+    """The same in parts that a page shows differently: each check with its outcome."""
+    return {
+        "label": RECORDING,
+        "failed": failed(result.quality),
+        "checks": [
+            {"status": status_word(one.status.value), "title": inside(one.title)}
+            for one in doubted(result.quality, is_host_told=bool(result.verdict.host))
+        ],
+    }
 
 
 def failed(checks: Sequence[QualityRow]) -> str:
     """How many of the checks that were made raise a doubt; "" where none does."""
     made = [one.status for one in checks if one.status is not Status.INFO]
     faults = sum(one.is_fault for one in made)
-    return f"{faults} of {counted(len(made), 'recording check')} did not pass" if faults else ""
+    return f"{faults} of {counted(len(made), 'check')} did not pass" if faults else ""
 
 
 def trust_and_doubts(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> str:

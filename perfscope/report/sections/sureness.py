@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from perfscope.report.formats import seconds, whole_percent
 from perfscope.report.labels import MINOR_BELOW
+from perfscope.savings import UNDER_ASSUMPTIONS
 from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome
 
@@ -33,6 +34,8 @@ FIX = "Record again after the change: `perfscope compare` shows what it saved."
 ON_IDLE = "Record both versions on an idle host: this recording cannot be the baseline."
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
 
+
+_BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
 OF_HOST = "the busy host may be its cause"
 """The same of ranks that differ by less than other work on the host costs."""
@@ -125,7 +128,10 @@ def _least(row: Outcome) -> float | None:
 
 
 def why_behind(row: Outcome, leader: Outcome) -> str:
-    """Why a finding comes behind one that saves less, as a clause; "" of one that does not."""
+    """Why a finding comes behind one that saves less, as a clause.
+
+    "" of one that does not, and where nothing that is told here is why.
+    """
     mine, first = as_measured(row), as_measured(leader)
     if mine.gain_s is None or first.gain_s is None or mine.gain_s <= first.gain_s:
         return ""
@@ -133,12 +139,15 @@ def why_behind(row: Outcome, leader: Outcome) -> str:
         return f"its saving is larger, but {why}"
     if is_bound(mine) and not is_bound(first):
         return (
-            "its saving is larger, but it is the time of what the fix replaces, of which its new "
-            "code may take a part, and no replay"
+            "its saving is larger, but not from a replay: it is the time of what the fix replaces, "
+            "and new code may take a part of that"
         )
-    if (first_of(row).gain_s or 0.0) < (first_of(leader).gain_s or 0.0):
+    if _BY_RANK.index(row.confidence) < _BY_RANK.index(leader.confidence):
+        return "its saving is larger, but less sure"
+    is_less_idle = (first_of(row).gain_s or 0.0) < (first_of(leader).gain_s or 0.0)
+    if row.status is leader.status and is_less_idle:
         return "its saving is smaller on an idle host"
-    return "its saving is larger, but less sure"
+    return ""
 
 
 def sureness(row: Outcome, what: str = "") -> str:
@@ -180,8 +189,8 @@ def answer(row: Outcome, what: str = "", failed: str = "", *, has_range: bool = 
     first, more, varies = first_of(row), "", True
     if first.gain_s is None:
         more = " Its saving was not estimated."
-    elif (row.confidence is not Confidence.HIGH or is_bound(first)) and not has_range:
-        more = " The saving is a rough figure."
+    elif row.confidence is not Confidence.HIGH or is_bound(first):
+        more = "" if has_range else " The saving is a rough figure."
     else:
         varies = first.gain_interval_s is None or is_by_assumption(first)
     measured = f"the {cause} was measured{'' if varies else ', and the saving hardly varies'}"
@@ -230,7 +239,7 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
     low_s, high_s = interval
     if is_by_assumption(first):
         least, most = map(seconds, interval)
-        return f"from replays of the run under two assumptions: {least} to {most}"
+        return f"from replays of the run {UNDER_ASSUMPTIONS}: {least} to {most}"
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfscope.document.others import OF_ALL, beside_others, host_first
+from perfscope.document.others import OF_ALL, beside_others, host_first, why_so_much
 from perfscope.document.quality import quality
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding, Gain
@@ -106,14 +106,14 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
     told = verdict(facts, tuple(found.findings.values()), ())
     used = "Processes outside the job used 1.0 of the 2 CPUs and made this run about "
     assert told.sentence.startswith(used)
-    assert told.sentence.startswith(f"{told.host} Apart from that, ")
+    assert told.sentence.startswith(f"{told.host} Apart from the busy host, ")
     assert " longer: " in told.host
     assert " in place of about " in told.host
     assert OF_ALL not in told.host  # no saving is told
     assert told.action.startswith("Record again while nothing else uses the host's CPUs")
     losses = loss_account(found.results, found.replay)
     fine = Finding(id="fine", status=Status.PASS, title="Fine", summary="")
-    of_job = verdict(facts, [fine], (), losses).sentence.split("from that, ")[1]
+    of_job = verdict(facts, [fine], (), losses).sentence.split("from the busy host, ")[1]
     assert of_job.startswith(
         "no problem was found in the program; the host was too busy to rule one out."
     )
@@ -153,16 +153,41 @@ def test_what_others_cost_comes_first_also_where_a_fix_saves_more() -> None:
         assert told.host.endswith(f". {OF_ALL}")
         assert told.others_s == gain_of_others
         assert "shorter" not in told.sentence
-        assert "Apart from that" not in told.sentence
+        assert "Apart from" not in told.sentence
 
 
 def test_what_others_cost_is_told_where_nobody_knows_how_many_cpus_they_used() -> None:
     host = host_first((), Gain(6.0, 0.3), Wholes(20.0, 20.0))
     assert beside_others("Nothing.", (), host) == (
         "Processes outside the job used its CPUs and made this run about 6.00 s longer: "
-        "20.0 s in place of about 14.0 s. Apart from that, nothing."
+        "20.0 s in place of about 14.0 s. Apart from the busy host, nothing."
     )
     assert beside_others("Nothing.", (), "") == "Nothing."
+
+
+@pytest.mark.parametrize(
+    ("gain", "calls", "why"),
+    [
+        (Gain(6.0, 0.3, own_s=2.0), 40, "each of 40 collective calls"),
+        (Gain(6.0, 0.3, own_s=6.0), 40, ""),
+        (Gain(6.0, 0.3), 40, ""),
+        (Gain(6.0, 0.3, own_s=2.0), 1, ""),
+    ],
+)
+def test_why_others_cost_so_much_is_told_where_ranks_wait_for_each_other(
+    gain: Gain, calls: int, why: str
+) -> None:
+    """2.00 s that a rank had no CPU cost three times as much, as the other one waits as well."""
+    builder = TraceBuilder(2, end_s=20.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(0.5).finalize(19.5)
+        for call in range(calls):
+            rank.op("MPI_Allreduce", 1.0 + call / 10, 1.05 + call / 10)
+            rank.op("MPI_Send", 1.06 + call / 10, 1.08 + call / 10, peer=1 - number)
+    told = why_so_much(analyze_trace(builder.build()).results, gain)
+    assert told == (f", as {why} waits for the rank that has no CPU just then" if why else "")
+    host = host_first((), gain, Wholes(20.0, 20.0), why=told)
+    assert host.endswith(f"20.0 s in place of about 14.0 s{told}.")
 
 
 def test_cpus_that_a_limit_withholds_are_told() -> None:

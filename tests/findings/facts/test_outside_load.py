@@ -1,7 +1,10 @@
 """Findings on CPUs that other processes use as well, in closed form."""
 
+import re
+
 import pytest
 
+from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
 from perfscope.findings.facts.facts import Facts
@@ -12,6 +15,7 @@ from perfscope.replay.segments import SegmentReplay
 from perfscope.savings import SHARED_HOST
 from perfscope.schema.enums import Account, Activity, PhaseKind, Status
 from perfscope.trace.model import Trace
+from perfscope.units import format_seconds
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import RankBuilder, TraceBuilder
 
@@ -65,12 +69,16 @@ def test_a_change_saves_what_it_saves_on_free_cpus() -> None:
     assert alone.gain_s == pytest.approx(0.1 * STEPS, rel=0.05)
     assert alone.gain is not None
     assert (alone.gain.under_load_s, alone.gain.counts) == (None, "")
-    found = findings(waited=0.5)
-    assert found["busy_host"].status is Status.INFO
-    loud = found["lost_to_interpreter"]
+    busy = analyze_trace(built(waited=0.5, loop_s=0.1))
+    assert busy.findings["busy_host"].status is Status.INFO
+    loud = busy.findings["lost_to_interpreter"]
     assert loud.gain is not None
     assert loud.gain.seconds == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
     assert loud.gain.under_load_s == pytest.approx(0.1 * STEPS, rel=0.05)
+    told = verdict(Facts(busy.results, busy.replay), (loud,), ()).sentence
+    here, idle = format_seconds(loud.gain.under_load_s), format_seconds(loud.gain.seconds)
+    assert f"The fix would save about {here} as measured, " in told
+    assert re.search(rf"about {idle} of [\d.]+ s on an idle host", told)
     assert loud.status is Status.FAIL
 
 

@@ -168,7 +168,7 @@ def test_what_is_done_at_one_place_is_told_of_all_who_do_any_of_it() -> None:
     elsewhere = asleep(0, 1, 2, own_s=6.0, line=9)
     told = action(elsewhere, replace(first, frame=None), saved_s=9.0)
     assert told.endswith(
-        " Of the 3.67 s, 2.00 s is there; the saving counts all places, which evidence lists."
+        " 2.00 s of the 3.67 s is there; the saving is of all places (see evidence)."
     )
 
 
