@@ -4,7 +4,6 @@ A rule names a module, a class or a function in full; the longest one that fits 
 of a package stands for all of it, but for what a longer rule says of a part.
 """
 
-import builtins
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -98,9 +97,6 @@ _OF_CALLS = _declared(SYSTEM_CALLS)
 
 _AS_TEXT = frozenset({"__format__", "__repr__", "__str__"})
 """What Python calls where arrays are to be read by somebody: the text of a message."""
-
-_UNNAMED = re.compile(rf"^builtins\.(?!(?:{'|'.join(dir(builtins))}|FileIO)\b)(?=[A-Z])")
-"""What stands before a type of C that names no module: Python's own are there, or small letters."""
 
 _PICKLES = re.compile(
     r"__(reduce|reduce_ex|getstate|setstate|getnewargs|getnewargs_ex|deepcopy)__$"
@@ -220,7 +216,6 @@ def _told_by_callee(name: str) -> Told | None:
         return Told(Activity.SERIALIZATION)
     if name.startswith("."):
         return _OF_METHODS.get(name[1:])
-    name = _UNNAMED.sub("", name)
     told, (_, _, method) = told_by_name(name), name.rpartition(".")
     if told is None:
         return _OF_METHODS.get(method) or Told(Activity.UNKNOWN)

@@ -112,6 +112,7 @@ class Raised:
     name: str
     exponent: float
     share: float  # of what the power takes, as it was timed when the program was over; 1 unknown
+    is_in_place: bool = False  # written into the variable: `x **= 3`
 
 
 @dataclass(frozen=True)
@@ -251,9 +252,10 @@ def _raised(site: Mapping[str, Any], powers: Mapping[tuple[str, float], float]) 
     types = [
         str(one.get("dtype"))
         for one in (operands if isinstance(operands, Sequence) else ())
-        if isinstance(one, Mapping) and one.get("name") == name
+        if isinstance(one, Mapping) and one.get("name") == name and one.get("kind") == "array"
     ]
-    return Raised(name, found, min((powers.get((one, found), 1.0) for one in types), default=1.0))
+    share = min((powers.get((one, found), 1.0) for one in types), default=1.0)
+    return Raised(name, found, share, is_in_place=told.get("in_place") is True)
 
 
 def _callers(told: Any) -> Iterator[tuple[Frame, int]]:

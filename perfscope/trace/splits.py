@@ -1,17 +1,20 @@
-"""The lines of the program that deal out work by rank, as the first rank read them in its files."""
+"""The line of the program that deals out work by rank, as the first rank read it in its files."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from perfscope.trace.model import Frame, Rank
 from perfscope.trace.operands import frame_of
 
-MOST_PLACES = 3
-"""Of more nobody can tell which one it is."""
 
+def split_of(ranks: Sequence[Rank]) -> Frame | None:
+    """The line; None where the agent told none or several, or may have told another program's.
 
-def splits_of(ranks: Iterable[Rank]) -> tuple[Frame, ...]:
-    """The lines; none where the agent did not tell them, or tells too many."""
-    told = (rank.metadata.get("splits") for rank in ranks)
-    places = next((one for one in told if isinstance(one, list)), [])
-    found = [frame for one in places if (frame := frame_of(one)) is not None]
-    return tuple(found) if len(found) <= MOST_PLACES else ()
+    That may be so where several ranks told, each the first of its job, or other ranks were started
+    in another way than the one that did.
+    """
+    told = [one for rank in ranks if (one := rank.metadata.get("splits")) is not None]
+    places = told[0] if len(told) == 1 else None
+    is_same = len({repr(rank.metadata.get("argv")) for rank in ranks}) == 1
+    if not is_same or not isinstance(places, list) or len(places) != 1:
+        return None
+    return frame_of(places[0])

@@ -64,7 +64,28 @@ def of_module(x: Any, y: Any, z: Any) -> object:
     return np.dot(np.dot(x, y), z)
 
 
-@pytest.mark.parametrize(("function", "count"), [(of_object, 0), (of_module, 1)])
+def of_imported(x: Any, y: Any, z: Any) -> object:
+    import numpy as np
+
+    return np.dot(np.dot(x, y), z)
+
+
+def of_assigned(x: Any, y: Any, z: Any) -> object:
+    import numpy as np
+
+    if x:
+        np = algebra  # type: ignore[assignment]
+    return np.dot(np.dot(x, y), z)
+
+
+def of_unknown(x: Any, y: Any, z: Any) -> object:
+    return unknown.dot(unknown.dot(x, y), z)  # type: ignore[name-defined] # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [(of_object, 0), (of_module, 1), (of_imported, 1), (of_assigned, 0), (of_unknown, 0)],
+)
 def test_a_method_of_an_object_of_the_module_is_no_function(
     function: FunctionType, count: int
 ) -> None:

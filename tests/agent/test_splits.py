@@ -1,17 +1,27 @@
 """Which lines of a program deal out work by the number of the rank."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from perfscope.agent.perfscope_agent import splits
+from perfscope.agent.perfscope_agent import metadata, roles, sources, splits
+from perfscope.agent.perfscope_agent.pace import Budget
+from tests.agent.jobs import Job
 
 DEALT = [
     "mine = items[comm.rank * n : (comm.rank + 1) * n]",
+    "mine = a[comm.rank * n : (comm.rank + 1) * n, :]",
+    "mine = a[:, self.comm.rank :: 4]",
     "for item in range(comm.Get_rank(), count, comm.Get_size()): pass",
     "own = slice(comm.rank * n, (comm.rank + 1) * n)",
     "mine = items[dist.get_rank()::world]",
+    "own = islice(items, MPI.COMM_WORLD.rank, None, world)",
     "mine = np.array_split(items, world)[hvd.rank()]",
     "first = comm.rank * n\nmine = np.arange(first, first + n)",
     "me = comm.rank\nfirst, last = me * n, min(n, (me + 1) * n)\nmine = x[first:last]",
+    "me = comm.rank\nfirst, last = starts[me], starts[me + 1]\nmine = x[first:last]",
+    "me, size = comm.Get_rank(), comm.Get_size()\nfirst, rest = divmod(me, 2)\nmine = x[first:]",
 ]
 OTHERS = [
     "if comm.rank == 0: save(items[:5])",
@@ -20,6 +30,18 @@ OTHERS = [
     "print('rank', comm.rank, items[0])",
     "seen[comm.rank] = 1",
     "names = {comm.rank: 1}",
+    "rank, size = comm.Get_rank(), comm.Get_size()\nfor x in range(1, size): comm.send(x, x)",
+    "print(hosts[comm.rank])",
+    "rng = np.random.default_rng(seeds[comm.rank])",
+    "me = comm.rank\nleft = (me - 1) % 4\nhalo = buffers[left]",
+    "first = sum(counts[:comm.rank])",
+    "y = x[self.rank :]",
+    "def low(s, rank): return s[rank:]",
+    "order = df.rank()\ny = x[order:]",
+    "y = data[args.rank :]",
+    "y = index.get_rank(word)\nz = data[y:]",
+    "for other in range(comm.rank): pass",
+    "x = [" + " + ".join(["'a'"] * 1500) + "][:2]",
 ]
 
 
@@ -29,23 +51,71 @@ def test_bounds_that_derive_from_the_rank(text: str) -> None:
     assert splits.places(text.encode()) == [("<module>", len(lines))]
 
 
-@pytest.mark.parametrize("text", OTHERS)
+@pytest.mark.parametrize("text", OTHERS, ids=[text[:30] for text in OTHERS])
 def test_what_deals_out_nothing(text: str) -> None:
     assert splits.places(text.encode()) == []
 
 
-def test_functions_that_are_given_the_number() -> None:
+def test_a_sum_of_many_parts_is_gone_through() -> None:
+    """Python's own bound of calls in each other is no bound of what programs write."""
+    text = "first = " + " + ".join(["1"] * 1500) + " + comm.rank\nmine = x[first:]"
+    assert splits.places(text.encode()) == [("<module>", 2)]
+
+
+def test_a_name_means_what_it_means_in_its_scope() -> None:
     text = b"""
 me = comm.Get_rank()
 def mine(rows):
     return rows[me::2]
-def given(rows, rank, size):
-    here = len(rows) * rank // size
-    return rows[here:]
-def another(rows, place):
-    return rows[place:]
-def broken(rows):
-    rank = 3
+def given(rows, me):
+    return rows[me:]
+def found(rows):
+    me = rows.index(0)
+    return rows[me:]
+class A:
+    def run(self, x):
+        start = comm.rank * 3
+        return x[start:]
+class B:
+    place = comm.rank
+    def run(self, x, start):
+        return x[start:], x[place:]
+take = lambda rows: rows[me:]
+take = lambda rows, me: rows[me:]
+def sets():
+    global me
+    me = me + 1
+    return x[me:]
 """
-    assert splits.places(text) == [("mine", 4), ("given", 7)]
+    assert splits.places(text) == [("mine", 4), ("run", 13), ("<lambda>", 18), ("sets", 23)]
     assert splits.places(b"def (") == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "has_time", "is_told"),
+    [(1, True, True), (1, False, False), (40000, True, False)],
+    ids=["told", "no time is left", "a large file"],
+)
+def test_what_is_read_is_bounded(
+    rows: int, has_time: bool, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b"mine = x[comm.rank :]\n" + b"x=1\n" * rows
+    files = [(str(tmp_path / "train.py"), text)]
+    monkeypatch.setattr(sources, "texts", lambda _: iter(files))
+    monkeypatch.setattr(roles, "rank_and_size", lambda: (0, 2))
+    monkeypatch.setattr(metadata, "facts", {})
+    budget = Budget(1 << 40 if has_time else 0)
+    assert splits.note(budget) is is_told
+    assert ("splits" in metadata.facts) is is_told
+    assert budget.spent_ns > 0
+
+
+@pytest.mark.parametrize(("rank", "told"), [("0", [["<module>", "2"]]), ("1", [])])
+def test_the_first_of_several_ranks_tells_when_it_is_over(
+    rank: str, told: list[list[str]], job: Callable[..., Job]
+) -> None:
+    script = "class comm: rank = 0\nmine = [1, 2][comm.rank:]"
+    done = job(script, variables={"PMI_RANK": rank, "PMI_SIZE": "2"})
+    assert (done.exit_code, done.process.metadata["agent_notes"]) == (0, []), done.stderr
+    places = done.process.metadata.get("splits", [])
+    assert [one.split("\x1f")[::2] for one in places] == told

@@ -6,6 +6,10 @@ import sys
 
 from . import metadata, notes
 from .kinds import Callable
+from .pace import Budget
+
+_budget = Budget(4 * Budget.AT_ONCE_NS)
+"""What may be spent on what is of use to few jobs, by how long the program has run."""
 
 
 def finish() -> None:
@@ -39,10 +43,10 @@ def _note_lines() -> bool:
 def _time_powers() -> bool:
     """As what looks at operands loads it, there is nothing to time without."""
     powers = sys.modules.get("%s.powers" % __package__)
-    return powers is not None and bool(powers.measure())
+    return powers is not None and bool(powers.measure(_budget))
 
 
 def _note_splits() -> bool:
     from . import splits
 
-    return splits.note()
+    return splits.note(_budget)

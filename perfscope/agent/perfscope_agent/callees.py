@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from . import bytecode, files, recorder
+from . import bytecode, files, recorder, unnamed
 from .bytecode import CONSTANT, GLOBAL, LOCAL, Expression
 from .kinds import Any, Callable, CodeType, FrameType, Mapping
 
@@ -33,7 +33,6 @@ _own_self: Callable[[Any], Any] = _members(_Builtin)["__self__"].__get__
 _bound: Callable[[Any], Any] = _members(_Method)["__func__"].__get__
 _own_name: Callable[[Any], object] = _members(_Builtin)["__name__"].__get__
 _MISSING = object()
-_builtins = _contents(sys.modules["builtins"])
 _ALIASES = {"posix": "os", "nt": "os", "_io": "io"}
 
 _known: dict[tuple[int, int], str] = {}
@@ -305,9 +304,8 @@ def _is_python(member: Any) -> bool:
 
 def _of_class(kind: type) -> str:
     module, name = _text(_module(kind)), _text(_qualname(kind))
-    # a type of C that names no module is told to be Python's own, whose names are there or small
-    is_unknown = module == "builtins" and name[:1].isupper() and name not in _builtins
-    return name if is_unknown else _qualified(module, name)
+    module = unnamed.module_of(kind, name) if module == "builtins" else module
+    return _qualified(module, name)
 
 
 def _qualified(module: str, name: str) -> str:

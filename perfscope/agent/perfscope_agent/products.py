@@ -64,13 +64,28 @@ def _multiplies(code: CodeType, last: int) -> bool:
 def _is_of_module(code: CodeType, called: bytecode.Expression) -> bool:
     """Whether a module's function is called, as far as the module tells that the code is from.
 
-    What a method of two arguments does with them is for its object to say.
+    What a method of two arguments does with them is for its object to say. Of variables of
+    functions around it nothing is known.
     """
     kind, root = called.root
-    if kind != bytecode.GLOBAL:
-        return False
-    variables = callees.variables_of(code.co_filename) or {}
-    return isinstance(variables.get(str(root), opcode), type(opcode))
+    if kind == bytecode.LOCAL:
+        return _is_imported(code, root)
+    variables = callees.variables_of(code.co_filename)
+    is_module = variables is None or isinstance(variables.get(str(root)), type(opcode))
+    return kind == bytecode.GLOBAL and is_module
+
+
+def _is_imported(code: CodeType, root: object) -> bool:
+    """Whether all that a function puts into one of its variables are modules that it imports."""
+    raw, before, found = code.co_code, "", []
+    for place in range(0, len(raw), 2):
+        name, stored = _names[raw[place]], branches.argument(raw, place)
+        # of two instructions in one, the first is in the upper bits
+        stored = stored >> 4 if name.startswith("STORE_FAST_") else stored
+        if name.startswith("STORE_FAST") and stored == root:
+            found.append(before == "IMPORT_NAME")
+        before = before if name in bytecode.NO_OPERATION else name
+    return bool(found) and all(found)
 
 
 def symbol(code: CodeType, last: int) -> str:

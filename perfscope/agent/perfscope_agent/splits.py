@@ -1,37 +1,54 @@
-"""Where the program deals out work by rank: ranges and slices whose bounds derive from its number.
+"""Where the program deals out work by rank: ranges and slices that begin at what its number tells.
 
 Which rank has how much is set there, and not where the work is done. The program's own files are
-read for that when it is over, on the first rank, as all run the same ones. Nothing of them is run.
+read for that when it is over, on the first rank. Nothing of them is run. The number is what a
+communicator or `torch.distributed` tells in the same scope, or in one around it.
 """
 
 from __future__ import annotations
 
+import time
+
 from . import metadata, recorder, roles, sources
 from .kinds import Any, Iterator
+from .pace import Budget
 
 _MOST_PLACES = 8
-_TELL = ("Get_rank", "get_rank", "rank")
-"""Attributes and functions of communicators that tell the number."""
+_MOST_BYTES = 1 << 17
+"""Of a file: its tree of syntax takes some hundred times as much."""
 
-_NAMES = ("rank", "my_rank", "myrank", "rank_id")
-"""What functions call it that are given it."""
+_BYTE_NS = 1000
+"""What a byte of a file may take, at most."""
 
 _KEEP = ("int", "min", "max", "abs", "divmod", "round", "len")
 """Functions whose result derives from what they are given as a sum does."""
 
-_COUNT = ("range", "arange", "islice", "slice")
-"""What makes so many numbers, or takes so many of what comes."""
+_BEGIN = {"range": 2, "arange": 2, "slice": 2, "islice": 3}
+"""What begins at a number where it is given so many: at its first, `islice` at its second."""
+
+_PARTS = ("array_split", "tensor_split")
+"""What cuts into parts, of which one is taken by its number."""
 
 
-def note() -> bool:
-    """At exit: the lines that deal out work; whether any was looked for."""
+def note(budget: Budget) -> bool:
+    """At exit: the lines that deal out work; whether any were found.
+
+    None are told where there was no time for all files: one that is told is to be the only one.
+    """
     rank, size = roles.rank_and_size()
     if rank != 0 or size < 2:
         return False
     found: list[str] = []
+    begin_ns = time.monotonic_ns()
     for file, text in sources.texts([b"rank"]):
+        budget.spent_ns += _BYTE_NS * len(text)
+        if len(text) > _MOST_BYTES or not budget.is_left():
+            return False
         for function, line in places(text):
             found.append(recorder.place_text(function, file, line))
+        now_ns = time.monotonic_ns()
+        budget.spent_ns += now_ns - begin_ns - _BYTE_NS * len(text)
+        begin_ns = now_ns
     if not found:
         return False
     metadata.facts["splits"] = found[:_MOST_PLACES]
@@ -39,78 +56,125 @@ def note() -> bool:
 
 
 def places(text: bytes) -> list[tuple[str, int]]:
-    """Function and line of all ranges and slices in a file that derive from the rank."""
+    """Function and line of all ranges and slices in a file that begin at what the rank tells."""
     import ast  # in the main thread, when all is over
 
     tree = sources.tree(ast, text)
     if tree is None:
         return []
-    functions: dict[str, list[Any]] = {}
-    given: dict[str, set[str]] = {}
-    for function, node in sources.nodes(ast, tree):
-        functions.setdefault(function, []).append(node)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            arguments = [*node.args.args, *node.args.kwonlyargs]
-            names = [one.arg for one in arguments if one.arg in _NAMES]
-            given.setdefault(node.name, set()).update(names)
-    everywhere = _derived(ast, functions.get("<module>", []), set())
-    found = set()
-    for function, nodes in functions.items():
-        derived = _derived(ast, nodes, everywhere | given.get(function, set()))
-        found.update([(function, line) for node in nodes for line in _split(ast, node, derived)])
+    found: set[tuple[str, int]] = set()
+    left: list[tuple[Any, set[str]]] = [(tree, set())]
+    while left:
+        scope, around = left.pop()
+        nodes, inner = _nodes(ast, scope)
+        derived = _derived(ast, nodes, around - _bound(ast, scope, nodes))
+        name = getattr(scope, "name", "<module>" if scope is tree else "<lambda>")
+        found.update((name, node.lineno) for node in nodes if _is_split(ast, node, derived))
+        # what a class names, its methods do not see
+        seen = around if isinstance(scope, ast.ClassDef) else derived
+        left += [(one, seen) for one in inner]
     return sorted(found, key=lambda one: one[1])
 
 
+def _nodes(ast: Any, scope: Any) -> tuple[list[Any], list[Any]]:
+    """What stands in a scope itself, and the scopes in it."""
+    scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+    body = scope.body if isinstance(scope.body, list) else [scope.body]
+    left, nodes, inner = list(body), [], []
+    while left:
+        node = left.pop()
+        if isinstance(node, scopes):
+            inner.append(node)  # its defaults and decorators say nothing here
+            continue
+        nodes.append(node)
+        left += ast.iter_child_nodes(node)
+    return nodes, inner
+
+
+def _bound(ast: Any, scope: Any, nodes: list[Any]) -> set[str]:
+    """The names that are the scope's own, whatever those around it mean by them."""
+    given = getattr(scope, "args", None)
+    found = {one.arg for one in ast.walk(given) if isinstance(one, ast.arg)} if given else set()
+    names = [one for one in nodes if isinstance(one, ast.Name)]
+    found.update(one.id for one in names if not isinstance(one.ctx, ast.Load))
+    shared = [one for one in nodes if isinstance(one, (ast.Global, ast.Nonlocal))]
+    return found - {name for one in shared for name in one.names}
+
+
 def _derived(ast: Any, nodes: list[Any], known: set[str]) -> set[str]:
-    """The names of a function that derive from the rank, with those that are known."""
+    """The names of a scope that derive from the rank, with those that are known."""
+    pairs = [pair for node in nodes for pair in _assigned(ast, node)]
     found, before = set(known), -1
     while len(found) > before:
         before = len(found)
-        for node in nodes:
-            is_set = isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign))
-            if is_set and node.value and _derives(ast, node.value, found):
-                targets = getattr(node, "targets", None) or [node.target]
-                found.update([name for one in targets for name in _names(ast, one)])
+        found.update(name for name, value in pairs if _derives(ast, value, found))
     return found
 
 
-def _names(ast: Any, target: Any) -> Iterator[str]:
-    """The variables that something is assigned to."""
-    if isinstance(target, ast.Name):
-        yield target.id
-    for one in getattr(target, "elts", ()):
-        yield from _names(ast, one)
+def _assigned(ast: Any, node: Any) -> Iterator[tuple[str, Any]]:
+    """The variables that a statement assigns to, each with the value that it gets."""
+    if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.value is None:
+        return
+    left = [(one, node.value) for one in getattr(node, "targets", None) or [node.target]]
+    while left:
+        target, value = left.pop()
+        if isinstance(target, ast.Name):
+            yield target.id, value
+        targets, values = getattr(target, "elts", ()), getattr(value, "elts", ())
+        is_paired = len(targets) == len(values)
+        is_paired = is_paired and not any(isinstance(x, ast.Starred) for x in [*targets, *values])
+        left += zip(targets, values) if is_paired else [(one, value) for one in targets]
 
 
 def _derives(ast: Any, node: Any, names: set[str]) -> bool:
     """Whether a value is reckoned from the rank."""
-    if isinstance(node, ast.Name):
-        return node.id in names
-    if isinstance(node, ast.Attribute):
-        return node.attr in _TELL
-    if isinstance(node, ast.Call):
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        is_kept = called in _KEEP and any(_derives(ast, one, names) for one in node.args)
-        return called in _TELL or is_kept
-    parts: list[Any] = []
-    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Tuple)):
-        parts = list(ast.iter_child_nodes(node))
-    elif isinstance(node, ast.Subscript):
-        parts = [node.slice]
-    elif type(node).__name__ == "Index":  # what an index is in, by Python 3.8
-        parts = [node.value]
-    return any(_derives(ast, one, names) for one in parts)
+    left = [node]
+    while left:
+        node = left.pop()
+        if _is_rank(ast, node) or (isinstance(node, ast.Name) and node.id in names):
+            return True
+        if isinstance(node, ast.Call) and _last(node.func) in _KEEP:
+            left += node.args
+        elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Tuple)):
+            left += ast.iter_child_nodes(node)
+        elif isinstance(node, ast.Subscript):
+            left.append(_index(node))
+    return False
 
 
-def _split(ast: Any, node: Any, names: set[str]) -> list[int]:
-    """The line of a range or slice that derives from the rank."""
-    bounds: list[Any] = []
+def _is_rank(ast: Any, node: Any) -> bool:
+    """Whether it is the number of this rank: `comm.rank`, `comm.Get_rank()`, `dist.get_rank()`."""
     if isinstance(node, ast.Call):
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        bounds = list(node.args) if called in _COUNT else []
+        name = _last(node.func)
+        holder = _last(getattr(node.func, "value", None))
+        is_told = name == "get_rank" and holder in ("", "dist", "distributed")
+        return is_told or name == "Get_rank" or (name == "rank" and holder in ("hvd", "horovod"))
+    holder = _last(node.value) if isinstance(node, ast.Attribute) else ""
+    is_communicator = any(one.endswith("comm") for one in holder.lower().split("_"))
+    return is_communicator and node.attr == "rank"
+
+
+def _last(node: Any) -> str:
+    """The last part of a name; "" of what is none."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _index(node: Any) -> Any:
+    """What something is indexed with, which Python 3.8 has in a node of its own."""
+    cut = node.slice
+    return cut.value if type(cut).__name__ == "Index" else cut
+
+
+def _is_split(ast: Any, node: Any, names: set[str]) -> bool:
+    """Whether a range or slice begins at what derives from the rank, or a part is taken by it."""
+    begins: list[Any] = []
+    if isinstance(node, ast.Call):
+        least = _BEGIN.get(_last(node.func), 0)
+        begins = node.args[least - 2 : least - 1] if least and len(node.args) >= least else []
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        cut = node.slice
-        is_cut = isinstance(cut, ast.Slice)
-        bounds = [cut.lower, cut.upper, cut.step] if is_cut else [cut]
-    is_split = any(one is not None and _derives(ast, one, names) for one in bounds)
-    return [node.lineno] if is_split else []
+        index = _index(node)
+        axes = getattr(index, "dims", None) or getattr(index, "elts", None) or [index]
+        begins = [one.lower for one in axes if isinstance(one, ast.Slice)]
+        if isinstance(node.value, ast.Call) and _last(node.value.func) in _PARTS:
+            begins.append(index)
+    return any(one is not None and _derives(ast, one, names) for one in begins)

@@ -141,7 +141,8 @@ class Site:
         power = self.power
         if power is None:
             return {}
-        return {"power": {"of": redact_value(power.name), "exponent": power.exponent}}
+        told = {"of": redact_value(power.name), "exponent": power.exponent}
+        return {"power": {**told, "in_place": power.is_in_place}}
 
     def place(self, places: Places) -> str:
         """Its function, file and line."""

@@ -31,7 +31,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
-from perfscope.trace.splits import splits_of
+from perfscope.trace.splits import split_of
 from perfscope.units import NS, capitalized, format_count, format_seconds, format_share
 
 LITTLE_BY_ITSELF = "Evening out the work of the ranks saves little by itself"
@@ -227,7 +227,7 @@ def _actions(results: Results, found: Judgment, *, is_dealt: bool) -> tuple[str,
     if is_alone(facts):
         split = SPLIT.format(place(facts).rstrip(","))
         return (f"{split}: {spends(facts)}.{why_differs(found)}",)
-    change = unseen(results, facts) or less_work(facts, splits_of(results.trace.ranks))
+    change = unseen(results, facts) or less_work(facts, split_of(results.trace.ranks))
     return (
         f"{change}{why_differs(found)}",
         "If samples differ in cost, partition them by estimated cost, not by count.",

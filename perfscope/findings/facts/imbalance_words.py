@@ -1,7 +1,5 @@
 """What is said of ranks that work longer than others: who, where, how long, and what to change."""
 
-from collections.abc import Sequence
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.finding import Evidence
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts
@@ -56,10 +54,10 @@ def unseen(results: Results, facts: ImbalanceFacts) -> str:
     return f"{missing}: {spends(facts)}."
 
 
-def less_work(facts: ImbalanceFacts, splits: Sequence[Frame]) -> str:
+def less_work(facts: ImbalanceFacts, split: Frame | None) -> str:
     """How much less the overloaded ranks are to do, where all ranks do it, and why.
 
-    `splits` are the lines of the program that deal out work by rank.
+    `split` is the line of the program that alone deals out work by rank; None of none or several.
     """
     top, who = facts.excess[0], wording.ranks(facts.overloaded)
     if facts.is_single:
@@ -73,18 +71,15 @@ def less_work(facts: ImbalanceFacts, splits: Sequence[Frame]) -> str:
     less = f"{100 * (1.0 - left) * top.seconds / top.own_s:.0f} %"
     given = f"and {others(facts)} that much more"
     given = given if left else f"as much as {others(facts)} do"
-    set_at = f" {_set_at(splits)}" if left else ""
+    set_at = f" {_set_at(split)}" if left else ""
     return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}.{set_at}"
 
 
-def _set_at(splits: Sequence[Frame]) -> str:
-    """Where the split is set: sure where one line of the program alone derives it from the rank."""
-    if not splits:
+def _set_at(split: Frame | None) -> str:
+    """Where the split may be set: nothing shows that the uneven work comes from that line."""
+    if split is None:
         return "The split may be set elsewhere, where the data is dealt out."
-    lines = [wording.place(one) for one in splits]
-    if len(lines) == 1:
-        return f"The split is set in {lines[0]}."
-    return f"The split is set in {', '.join(lines[:-1])} or {lines[-1]}."
+    return f"The split may be set in {wording.place(split)}."
 
 
 def why_differs(found: Judgment) -> str:

@@ -1,4 +1,4 @@
-"""Powers of arrays that a few multiplications and a root would make."""
+"""Powers of arrays that a few multiplications and a root would compute faster."""
 
 from dataclasses import replace
 
@@ -36,26 +36,28 @@ def judge(run: Facts) -> Outcome:
     found = [
         Slow(replace(line, seconds=line.part_s * (1.0 - told.share)), told)
         for line in run.hot_lines
-        if (told := line.site.raised) is not None and told.share < MAIN
+        if (told := line.site.raised) is not None and told.share < MAIN and product(told)
     ]
     worst = costliest((one.line.site.frame, one) for one in found)
     if not worst:
-        return passed("No power of an array was seen that products would make in half the time.")
+        return passed(
+            "No power of an array was seen that products would compute in less than half the time."
+        )
     lines = [one.line for one in worst]
     gain = saved_at_most(run.results, lines)
     status = thresholds.deserved(gain)
     if not status.is_fault:
-        return passed("Powers of arrays that products would make take little time.")
+        return passed("Powers of arrays that products would compute take little time.")
     told, frame = worst[0].told, worst[0].line.site.frame
-    now, then = f"`{told.name} ** {told.exponent:g}`", f"`{product(told.name, told.exponent)}`"
+    now, then = f"`{power(told)}`", f"`{product(told)}`"
     share = format_share(told.share)
     operands = [one for one in worst[0].line.site.operands if one.name == told.name]
     return Finding(
         status=status,
-        title=f"{wording.place(frame)} computes {now} value by value, as {then} would faster",
+        title=f"{wording.place(frame)} computes {now}, which products would compute faster",
         summary=(
-            f"{now} calls the C library's pow() for each value. {then} is the same but for "
-            f"rounding, and took {share} of the time of that power on this machine. It would save "
+            f"{then} is the same as {now} but for rounding. Timed on an array of that type when "
+            f"the program was over, it took {share} of the time of the power. It would save "
             f"{wording.saving(run.results, gain.seconds, is_bound=True)}."
         ),
         gain=gain,
@@ -72,31 +74,38 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def product(name: str, exponent: float) -> str:
-    """How a program writes that power by multiplications, a root and a reciprocal."""
-    whole, half = divmod(abs(exponent), 1.0)
-    factors = [name] * int(whole) + ([f"np.sqrt({name})"] if half else [])
-    if whole > len("xyz"):
-        factors = [f"{name}**{whole:g} by squares", *factors[int(whole) :]]
+def power(told: Raised) -> str:
+    """How the program writes that power."""
+    return f"{told.name} {'**=' if told.is_in_place else '**'} {told.exponent:g}"
+
+
+def product(told: Raised) -> str:
+    """How a program writes it by multiplications, a root and a reciprocal; "" where it would not.
+
+    As the agent does: not of more than three factors and a root.
+    """
+    whole, half = divmod(abs(told.exponent), 1.0)
+    if whole > len("xxx") or half not in (0.0, 0.5):
+        return ""
+    factors = [told.name] * int(whole) + ([f"np.sqrt({told.name})"] if half else [])
     made = " * ".join(factors)
-    if exponent > 0:
-        return made
-    return f"1.0 / ({made})" if len(factors) > 1 else f"1.0 / {made}"
+    if told.exponent < 0:
+        made = f"1.0 / ({made})" if len(factors) > 1 else f"1.0 / {made}"
+    return f"{told.name}[...] = {made}" if told.is_in_place and made else made
 
 
 DIAGNOSIS = Diagnosis(
     id="slow_powers",
-    title="Powers of arrays are computed value by value",
+    title="Powers of arrays are computed where products would be faster",
     description=(
         "Looks for powers of NumPy arrays whose exponent is a constant, a whole number or half of "
-        "one, which the C library computes for each value. Multiplications, a root and a "
-        "reciprocal make the same; both forms are timed on an array of that type when the program "
-        "is over."
+        "one, up to 3.5. Up to three factors, a root and a reciprocal make the same; both forms "
+        "are timed on an array of that type when the program is over."
     ),
     judge=judge,
     applies=has_operands,
     intact=RANK_BY_RANK,
-    passed="No power of an array takes long that products would make",
+    passed="No power of an array takes long that products would compute faster",
     evidence="the array, and what the other form takes of the time of the power",
     gain_from="upper bound: the time of these lines, less what the other form takes of it",
     counts_from="as most do, where the other form takes less than half of the time",

@@ -45,22 +45,33 @@ def test_two_ranks_share_their_work() -> None:
     assert "an even split over the ranks, 4.95 s of that on each." in finding.actions[0]
 
 
+TILES = ["mine\x1f/job/tiles.py\x1f8"]
+ELSEWHERE = "The split may be set elsewhere, where the data is dealt out."
+NAMED = "The split may be set in mine() (tiles.py:8)."
+
+
 @pytest.mark.parametrize(
-    ("splits", "told"),
+    ("first", "second", "told"),
     [
-        (["mine\x1f/job/tiles.py\x1f8"], "The split is set in mine() (tiles.py:8)."),
-        (["a\x1f/job/t.py\x1f8", "b\x1f/job/t.py\x1f9"], "set in a() (t.py:8) or b() (t.py:9)."),
-        ([f"a\x1f/job/t.py\x1f{line}" for line in range(9)], "The split may be set elsewhere"),
-        (["odd", 7], "The split may be set elsewhere"),
-        (7, "The split may be set elsewhere"),
+        ({"splits": TILES}, {}, NAMED),
+        ({"splits": TILES, "argv": ["a.py"]}, {"argv": ["a.py"]}, NAMED),
+        ({"splits": [*TILES, "b\x1f/job/t.py\x1f9"]}, {}, ELSEWHERE),
+        ({"splits": ["odd"]}, {}, ELSEWHERE),
+        ({"splits": 7}, {}, ELSEWHERE),
+        ({"splits": TILES}, {"splits": ["a\x1f/job/t.py\x1f8"]}, ELSEWHERE),
+        ({"splits": TILES, "argv": ["a.py"]}, {"argv": ["b.py"]}, ELSEWHERE),
     ],
-    ids=["one", "two", "many", "odd", "a number"],
 )
-def test_where_the_split_is_set(splits: object, told: str) -> None:
+def test_where_the_split_may_be_set(
+    first: dict[str, object], second: dict[str, object], told: str
+) -> None:
     """A line that derives bounds from the rank, as the program's files tell it."""
     trace = training_run(Plan(ranks=2, slow_rank=1, slow_backward_s=0.05))
-    first = replace(trace.ranks[0], metadata={**trace.ranks[0].metadata, "splits": splits})
-    finding = analyze_trace(replace(trace, ranks=[first, *trace.ranks[1:]])).findings
+    ranks = [
+        replace(rank, metadata={**rank.metadata, **noted})
+        for rank, noted in zip(trace.ranks, (first, second), strict=True)
+    ]
+    finding = analyze_trace(replace(trace, ranks=ranks)).findings
     assert told in finding["load_imbalance"].actions[0]
 
 

@@ -1,0 +1,81 @@
+"""Whose types of C are that name no module, as Python tells them to be its own."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from perfscope.agent.perfscope_agent import callees, unnamed
+from perfscope.attribution.activity_rules import told_by
+from perfscope.schema.enums import Activity
+from perfscope.trace.model import Frame
+
+MODULE = "scipy.sparse.linalg._dsolve._another"
+
+
+class Solver:
+    """As C makes it."""
+
+    __module__ = "builtins"
+
+
+class Hidden:
+    """One that no module has."""
+
+    __module__ = "builtins"
+
+
+class generator:  # noqa: N801 - as Python spells it
+    """One with the name of a type of Python's own that is no name there."""
+
+    __module__ = "builtins"
+
+
+def loaded(file: str, **contents: type) -> dict[str, ModuleType]:
+    """The modules with another one, from such a file."""
+    module = ModuleType(MODULE)
+    module.__dict__.update(contents, __file__=file)
+    return {**sys.modules, MODULE: module}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unnamed, "_known", {})
+
+
+def test_a_type_is_of_the_module_of_c_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = loaded("/lib/_another.cpython-311-x86_64-linux-gnu.so", Solver=Solver)
+    monkeypatch.setattr(sys, "modules", modules)
+    assert callees._of_class(Solver) == f"{MODULE}.Solver"
+    told = told_by(Frame(f"{MODULE}.Solver.solve", callees.FILE, 0))
+    assert told is not None
+    assert told.activity is Activity.NUMERIC
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "has", "expected"),
+    [
+        (Solver, "/lib/solver.py", Solver, "Solver"),
+        (Solver, "/lib/solver.so", Hidden, "Solver"),
+        (Hidden, "/lib/solver.so", Solver, "Hidden"),
+        (generator, "/lib/solver.py", generator, "builtins.generator"),
+        (generator, "/lib/solver.so", generator, f"{MODULE}.generator"),
+        (type(iter([])), "/lib/solver.so", Solver, "builtins.list_iterator"),
+        (ValueError, "/lib/solver.so", Solver, "builtins.ValueError"),
+        (dict, "/lib/solver.so", Solver, "builtins.dict"),
+    ],
+)
+def test_what_no_module_of_c_has(
+    kind: type, file: str, has: type, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is nobody's if its name is none of Python's: a Python module may have it from others."""
+    name = "Solver" if has is Hidden else has.__name__
+    monkeypatch.setattr(sys, "modules", loaded(file, **{name: has}))
+    assert callees._of_class(kind) == expected
+
+
+def test_a_factorization_of_scipy_is_scipys() -> None:
+    linalg, sparse = (pytest.importorskip(f"scipy.sparse{end}") for end in (".linalg", ""))
+    kind = type(linalg.splu(sparse.eye(3).tocsc()))
+    assert kind.__module__ == "builtins"  # or this test says nothing
+    assert callees._of_class(kind).endswith("_superlu.SuperLU")
