@@ -9,7 +9,6 @@ from perfscope.metrics.results import Results
 from perfscope.savings import Wholes, saves_more
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
-from perfscope.trace.totals import totals_of
 from perfscope.units import format_count, format_seconds, inside
 
 OF_ALL = "Times below are as measured, with that load, where nothing else is said."
@@ -53,9 +52,8 @@ def why_so_much(results: Results, gain: Gain | None) -> str:
 
 
 def _collectives(rank: Rank) -> int:
-    """How many collective calls a rank made."""
-    totals = totals_of(rank.operations)
-    return sum(calls for code, (calls, *_) in totals.items() if IS_COLLECTIVE[code])
+    """How many collective calls a rank made, which its rows no longer tell of a long run."""
+    return sum(calls for code, (calls, *_) in rank.totals.items() if IS_COLLECTIVE[code])
 
 
 def host_first(

@@ -184,7 +184,10 @@ def test_why_others_cost_so_much_is_told_where_ranks_wait_for_each_other(
         for call in range(calls):
             rank.op("MPI_Allreduce", 1.0 + call / 10, 1.05 + call / 10)
             rank.op("MPI_Send", 1.06 + call / 10, 1.08 + call / 10, peer=1 - number)
-    told = why_so_much(analyze_trace(builder.build()).results, gain)
+    results = analyze_trace(builder.build()).results
+    for one in results.trace.ranks:  # of a long run nobody knows by then what each row stands for
+        one.operations = one.operations[["t0", "t1", "op", "tid", "flags"]]
+    told = why_so_much(results, gain)
     assert told == (f", as {why} waits for the rank that has no CPU just then" if why else "")
     host = host_first((), gain, Wholes(20.0, 20.0), why=told)
     assert host.endswith(f"20.0 s in place of about 14.0 s{told}.")
