@@ -11,7 +11,7 @@ from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
 from perfscope.units import format_count, format_seconds, inside
 
-OF_ALL = "Times below are as measured, with that load, where nothing else is said."
+OF_ALL = "Times below are as measured, with that load, unless stated otherwise."
 """What the seconds that are told are of."""
 
 
@@ -45,10 +45,10 @@ def why_so_much(results: Results, gain: Gain | None) -> str:
     calls = max((_collectives(one) for one in results.trace.ranks), default=0)
     if calls < 2 or len(results.trace.ranks) < 2:
         return ""
-    many = "each collective call"
+    many = "every collective call"
     if results.whole_run is None:
-        many = f"each of {format_count(calls)} collective calls"
-    return f", as {many} waits for the rank that has no CPU just then"
+        many = f"any of {format_count(calls)} collective calls"
+    return f", as a rank without a CPU holds up the others in {many}"
 
 
 def _collectives(rank: Rank) -> int:

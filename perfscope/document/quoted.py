@@ -3,19 +3,18 @@
 import time
 from pathlib import Path
 
-import numpy as np
-
 from perfscope import own_files, places
 from perfscope.document.source_text import code_at
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.few_looks import is_clear
 from perfscope.judging import MAIN
 from perfscope.record.redact import redact_value
 from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import Seen
 from perfscope.schema.losses import Losses
 from perfscope.trace.metadata import noted_directory
-from perfscope.trace.model import Format, Frame, RowFlag, Trace
+from perfscope.trace.model import Format, Frame, Trace
 
 LONGEST_FILE = 512 << 10
 OF_CALLS = (LossKind.WAITING, LossKind.TRANSFER, LossKind.COMMUNICATION)
@@ -73,13 +72,12 @@ def only_waits(run: Facts, finding: Finding, lost: Losses) -> bool:
     mine = [one for one in lost.entries if finding.id in one.findings]
     if not finding.where or not mine or any(one.kind not in OF_CALLS for one in mine):
         return False
-    handed = called = 0
+    handed = seen = 0
     for rank in run.results.trace.ranks:
         if rank.number in finding.ranks:
-            flags = run.line_samples.call_flags(rank, finding.where[0])
-            called += len(flags)
-            handed += int(np.count_nonzero(flags & RowFlag.HANDED))
-    return handed > 0 and handed >= MAIN * called
+            seen += run.line_samples.counts(rank, finding.where[:1])[0]
+            handed += run.line_samples.in_handed_calls(rank, finding.where[0])
+    return is_clear(handed) and handed >= MAIN * seen
 
 
 def _directory(path: Path, finding: Finding, trace: Trace) -> Path | None:

@@ -1,8 +1,10 @@
 """Whose types of C are that name no module, as Python tells them to be its own."""
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 
@@ -76,6 +78,16 @@ def test_what_no_module_of_c_has(
     name = "Solver" if has is Hidden else has.__name__
     monkeypatch.setattr(sys, "modules", loaded(file, **{name: has}))
     assert callees._of_class(kind) == expected
+
+
+def test_a_type_that_is_gone_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unnamed, "_known", {})
+    kind = type("Passing", (), {"__module__": "builtins"})
+    gone = weakref.ref(kind)
+    unnamed.module_of(kind, "Passing")
+    del kind
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_factorization_of_scipy_is_scipys(environment: Callable[[str], Environment]) -> None:

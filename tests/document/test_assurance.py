@@ -69,6 +69,10 @@ def test_other_load_is_the_doubt_where_there_is_any() -> None:
     said = told(found, is_disturbed=True)
     assert said.startswith("Partly: nothing was found, but the busy host may hide something.")
     assert "known to be useful" not in said
+    assert " On an idle host, a loss of a kind that is checked for would be reported from " in told(
+        found, is_disturbed=True
+    )
+    assert " As a rule, a loss of a kind that is checked for would be " in told(found)
 
 
 def test_around_a_window_that_was_chosen_lie_no_start_up_and_end_alone() -> None:

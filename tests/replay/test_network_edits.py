@@ -159,15 +159,14 @@ def test_small_allreduces_of_one_size_are_made_of_latency() -> None:
         Plan(sizes=(16, 16, 60 << 10), steps=5),
         Plan(sizes=(1 << 10,) * 3, steps=5),
         Plan(sizes=(1 << 10,) * 20, operation="torch.distributed.all_reduce"),
+        Plan(sizes=(1 << 10,) * 20, hosts=2),
     ],
-    ids=["large", "several sizes", "few of far sizes", "few", "of sockets, it may be"],
+    ids=["large", "several sizes", "few of far sizes", "few", "of sockets, it may be", "of hosts"],
 )
 def test_other_calls_without_a_fit_have_no_price(plan: Plan) -> None:
     """What they take is not latency for certain, or not known from so few."""
     with pytest.raises(RefusedEditError, match="does not tell latency"):
         told(plan, "fuse:64M")
-    with pytest.raises(RefusedEditError, match="does not tell latency"):
-        told(replace(plan, hosts=2), "fuse:64M")
 
 
 def test_what_fusing_costs_does_not_grow_with_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:

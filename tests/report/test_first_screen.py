@@ -205,7 +205,7 @@ INFERRED = (
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
-            "its new code may take some of it, and it varies from step to step",
+            ", and it varies from step to step",
         ),
         ({"gain_s": None, "gain_interval_s": None}, "Saving: not estimated."),
     ],
@@ -362,7 +362,7 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
     ("changes", "load", "told"),
     [
         ({"confidence": "high"}, "", "Record again after the change"),
-        ({"confidence": "medium"}, "on a busy host", "Record both versions on an idle"),
+        ({"confidence": "medium"}, "on a busy host", "Record this version on an idle host, too"),
         ({"confidence": "medium", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),

@@ -63,7 +63,7 @@ def test_what_the_job_takes_from_itself_is_told_in_words(
         said = told(document)["Contention"]
         assert said.startswith("Threads of the job waited 3.00 s per rank (42.4 % of the 7.07 s")
         assert said.endswith(
-            "for CPUs that, as far as is known, other threads of the job had: “Training: any "
+            "for CPUs, as far as is known for those of each other: “Training: any "
             "contention” below."
         )
         assert said in words(document)

@@ -126,6 +126,15 @@ def test_an_idle_host_comes_first_where_it_may_be_the_cause_or_took_most_of_the_
     assert steps["Then" if is_idle_first else "First action"].startswith("Divide the work.")
 
 
+@pytest.mark.parametrize(("is_inferred", "word"), [(True, "Likely major"), (False, "Major")])
+def test_a_problem_whose_cause_is_inferred_is_a_likely_one(word: str, *, is_inferred: bool) -> None:
+    document = two_ranks_evaluation()
+    row = leading(document, gain_s=2.0, gain_run_share=0.28, status="fail", confidence="medium")
+    row["is_inferred"] = is_inferred
+    found = next(one for one in read_known(document).findings if one.id == row["id"])
+    assert weight(found).word == f"{word} problem"
+
+
 @pytest.mark.parametrize(
     ("under_load_s", "word"),
     [(None, "Problem"), (1.0, "Major problem")],

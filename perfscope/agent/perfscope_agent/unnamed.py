@@ -6,6 +6,7 @@ Their module of C has them under their name, as in `scipy.sparse.linalg._dsolve.
 from __future__ import annotations
 
 import sys
+from _weakref import ref
 
 from .kinds import Any, Callable
 
@@ -15,8 +16,8 @@ _FILES = (".so", ".pyd")
 _Module = type(sys)
 _contents: Callable[[Any], dict[str, Any]] = vars(_Module)["__dict__"].__get__
 _builtins = _contents(sys.modules["builtins"])
-_known: dict[int, tuple[type, str]] = {}
-"""By identity, with the type, which is kept for that: its hash may be code of the program."""
+_known: dict[int, tuple[Any, str]] = {}
+"""By identity, as its hash may be code of the program, with a weak reference to the type."""
 
 
 def module_of(kind: type, name: str) -> str:
@@ -27,10 +28,10 @@ def module_of(kind: type, name: str) -> str:
     if _builtins.get(name) is kind:
         return "builtins"
     found = _known.get(id(kind))
-    if found is None:
+    if found is None or found[0]() is not kind:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        found = _known[id(kind)] = (kind, _searched(kind, name))
+        found = _known[id(kind)] = (ref(kind), _searched(kind, name))
     return found[1]
 
 

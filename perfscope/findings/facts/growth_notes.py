@@ -51,11 +51,12 @@ def more_of_the_same(run: Facts, found: StepGrowth) -> Quiet | None:
 
 def _of_counts(lengths: str, named: str, times: float, grown: float) -> Quiet:
     """That a step does more of what is counted, and whether that is all that it grows by."""
-    more = f"{lengths}, as the number of {named} in a step does: {times:.3g} times as many."
-    if times >= grown:
+    many, long = (f"{one:.1f}".removesuffix(".0") for one in (times, grown))
+    more = f"{lengths}, as the number of {named} in a step does: {many} times as many."
+    if times >= grown or many == long:
         return passed(more)
     return passed(
-        f"{more} That is not all of it: it takes {grown:.3g} times as long.",
+        f"{more} That is not all of it: a step takes {long} times as long.",
         Confidence.LOW,
     )
 

@@ -44,18 +44,14 @@ def judge(run: Facts) -> Outcome:
         basis=Basis.REPLAY if fused_s else Basis.UPPER_BOUND,
         edits=(FUSED,) if fused_s else (),
     )
+    reckons = bool(fused_s) and is_reckoned(results)
     result = Finding(
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer "
         f"time{sampled_places.calls(results, ', mainly in')}",
-        summary=_summary(
-            facts,
-            gain_s,
-            is_bound=not fused_s,
-            reckons=bool(fused_s) and is_reckoned(results),
-        ),
+        summary=_summary(facts, gain_s, is_bound=not fused_s, reckons=reckons),
         gain=gain,
-        confidence=confidence(facts) if fused_s else Confidence.MEDIUM,
+        confidence=confidence(facts) if fused_s and not reckons else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         ranks=tuple(rank.number for rank in results.trace.ranks),

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools
 from perfscope.attribution.library_calls import innermost
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file
 from perfscope.judging import FEWEST_SAMPLES, MAIN, MOST_LOST
@@ -18,7 +18,7 @@ from perfscope.metrics.host.transforms import Transform, transform_of
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Function, Rank
+from perfscope.trace.model import Frame, Function, Rank, RowFlag
 from perfscope.trace.operands import MANY_CONTENTS, Operand, WorkedOn
 from perfscope.units import NS
 
@@ -62,16 +62,17 @@ class LineSamples:
         inside = self._inside(rank, frames)
         return int(np.count_nonzero(inside)), len(inside)
 
-    def call_flags(self, rank: Rank, frame: Frame) -> Ints:
-        """The flags of the calls that the rank was in when its main thread was seen in a line."""
+    def in_handed_calls(self, rank: Rank, frame: Frame) -> int:
+        """In how many samples of a line another thread made a call for the rank's main one."""
+        handed = np.flatnonzero(rank.operations["flags"] & RowFlag.HANDED)
+        if not len(handed):  # the usual case, in which no other column is looked at
+            return 0
         seen = self._results.focus.within(rank.main_stacks)
         moments = seen["t"][self._inside(rank, {frame})]
-        rows = rank.operations[rank.operations["tid"] == rank.main_tid]
-        rows = rows[np.argsort(rows["t0"], kind="stable")]
-        begun = np.searchsorted(rows["t0"], moments, side="right") - 1
-        moments, begun = moments[begun >= 0], begun[begun >= 0]
-        flags: Ints = rows["flags"][begun[moments < rows["t1"][begun]]].astype(np.int64)
-        return flags
+        begins, ends = (rank.operations[name][handed] for name in ("t0", "t1"))
+        order = np.argsort(begins, kind="stable")
+        begun = np.searchsorted(begins[order], moments, side="right") - 1
+        return int(np.count_nonzero((begun >= 0) & (moments < ends[order][begun])))
 
     def direct_share(self, rank: Rank, frame: Frame) -> float:
         """Of the samples in a line of the program, those in which it works on arrays by itself.

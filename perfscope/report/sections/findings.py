@@ -23,6 +23,7 @@ from perfscope.report.sections.sureness import (
     first_of,
     is_bound,
     is_by_assumption,
+    is_inferred,
     is_open,
     is_unsure,
     seen_with,
@@ -118,9 +119,9 @@ def _saving(found: Outcome | FirstAction, of: Wholes) -> str:
 
 
 def noted_text(row: Outcome, of: Wholes) -> str:
-    """What a note is about, behind its title: `: 1.31 s (2.9 % of the 45.0 s run)`, or ""."""
+    """What a note is about, behind its title: `: 1.31 s (2.9 % of the 45.0 s run)`."""
     if row.gain_s is None:
-        return ""
+        return " (no saving is known)"
     return f": {of.of_run.saving(row.gain_s, is_bound=is_bound(row))}"
 
 
@@ -144,7 +145,10 @@ def _saved(found: Outcome | FirstAction) -> str:
 def weight(row: Outcome) -> StatusWord:
     """Its status in words, a problem's by the share of the run that the first action saves."""
     status = Status.WARN if is_unsure(row) else row.status
-    return weighed(status.value, _share(row), is_doubted=bool(doubt(row)))
+    word = weighed(status.value, _share(row), is_doubted=bool(doubt(row)))
+    if status is not Status.FAIL or not is_inferred(row):
+        return word
+    return replace(word, word=f"Likely {word.word[:1].lower()}{word.word[1:]}")
 
 
 def size_text(row: Outcome) -> str:

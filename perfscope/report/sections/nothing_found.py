@@ -81,6 +81,6 @@ def own_contention(result: Analysis) -> str:
     each = " per rank" if result.run.recorded_ranks > 1 else ""
     share = f"{percent(spent_s / result.run.wall_s)} of the {seconds(result.run.wall_s)} run"
     return (
-        f"Threads of the job waited {seconds(spent_s)}{each} ({share}) for CPUs that, as far as is "
-        f"known, other threads of the job had: {breakdown.called(mine)} below."
+        f"Threads of the job waited {seconds(spent_s)}{each} ({share}) for CPUs, as far as is "
+        f"known for those of each other: {breakdown.called(mine)} below."
     )

@@ -31,7 +31,7 @@ CONFIRM = (
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
 FIX = "Record again after the change: `perfscope compare` shows what it saved."
-ON_IDLE = "Record both versions on an idle host: this recording cannot be the baseline."
+ON_IDLE = "Record this version on an idle host, too: this recording cannot be the baseline."
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
 
 
@@ -228,7 +228,9 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        return f"from the time of what the fix replaces; its new code may take some of it{told}"
+        new = "its new code may take some of it"
+        new += ", which the range from other programs allows for" if has_range else ""
+        return f"from the time of what the fix replaces; {new}{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0

@@ -112,7 +112,6 @@ def test_unequal_work_is_told_though_ranks_wait_for_cpus(seed: int, clocks: bool
     assert found.gain.seconds == pytest.approx(lost_s, rel=0.1 if clocks else 0.5)
     assert found.gain.under_load_s is not None
     assert found.gain.under_load_s > found.gain.seconds
-    assert "other load" in found.gain.counts
 
 
 @pytest.mark.parametrize("seed", range(5))
