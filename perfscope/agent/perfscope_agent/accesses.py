@@ -84,13 +84,7 @@ def met(code: CodeType, last: int) -> list[str]:
 
 def adds(code: CodeType, last: int) -> bool:
     """Whether an instruction is an operator that adds or subtracts: it needs values that are 0."""
-    raw = code.co_code
-    name = _names[raw[last]] if 0 <= last < len(raw) else ""
-    if name == "BINARY_OP":
-        symbols = getattr(opcode, "_nb_ops", ())
-        argument = branches.argument(raw, last)
-        name = symbols[argument][0] if argument < len(symbols) else ""
-    return name.endswith(("_ADD", "_SUBTRACT"))
+    return branches.symbol_at(code.co_code, last).endswith(("_ADD", "_SUBTRACT"))
 
 
 def computed(code: CodeType) -> list[str]:
@@ -160,11 +154,7 @@ def _changed(code: CodeType, place: int) -> str:
 
 
 def _is_in_place(raw: bytes, place: int) -> bool:
-    name = _names[raw[place]]
-    if name != "BINARY_OP":
-        return name.startswith("INPLACE_")
-    symbols, argument = getattr(opcode, "_nb_ops", ()), branches.argument(raw, place)
-    return argument < len(symbols) and symbols[argument][0].startswith("NB_INPLACE_")
+    return branches.symbol_at(raw, place).startswith(("INPLACE_", "NB_INPLACE_"))
 
 
 def _put_back(code: CodeType) -> list[str]:

@@ -84,6 +84,18 @@ def argument(raw: bytes, place: int) -> int:
     return value
 
 
+def symbol(name: str, argument: int) -> str:
+    """What the operator of an instruction is called, by Pythons of all versions."""
+    symbols = getattr(opcode, "_nb_ops", ())
+    is_numbered = name == "BINARY_OP" and argument < len(symbols)
+    return str(symbols[argument][0]) if is_numbered else name
+
+
+def symbol_at(raw: bytes, place: int) -> str:
+    """The same of the instruction at an offset; "" outside of the code."""
+    return symbol(_names[raw[place]], argument(raw, place)) if 0 <= place < len(raw) else ""
+
+
 def target(raw: bytes, place: int) -> int | None:
     """Where an instruction may jump to."""
     operation = raw[place]

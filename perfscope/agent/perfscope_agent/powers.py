@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 
-from . import bytecode, metadata, products
+from . import branches, bytecode, metadata, products
 from .kinds import Any, CodeType, Sequence
 from .pace import Budget
 
@@ -38,7 +38,7 @@ class Power:
 
 def power(code: CodeType, last: int) -> Power | None:
     """The power that the instruction at offset `last` computes of a variable, if it is such."""
-    symbol = products.symbol(code, last)
+    symbol = branches.symbol_at(code.co_code, last)
     if not symbol.endswith("POWER"):
         return None
     both = products.taken(code, last)

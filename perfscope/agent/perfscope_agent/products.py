@@ -51,7 +51,7 @@ def _multiplies(code: CodeType, last: int) -> bool:
     raw = code.co_code
     if not 0 <= last < len(raw):
         return False
-    if symbol(code, last).endswith("_MATRIX_MULTIPLY"):
+    if branches.symbol_at(code.co_code, last).endswith("_MATRIX_MULTIPLY"):
         return True
     name, argument = _names[raw[last]], branches.argument(raw, last)
     if name == "PRECALL" or bytecode.call_shape(name, argument)[0] != 2:
@@ -88,21 +88,6 @@ def _is_imported(code: CodeType, root: object) -> bool:
     return bool(found) and all(found)
 
 
-def symbol(code: CodeType, last: int) -> str:
-    """What the operator at an offset is called, by Pythons of all versions; "" behind the end."""
-    raw = code.co_code
-    if not 0 <= last < len(raw):
-        return ""
-    return _symbol(_names[raw[last]], branches.argument(raw, last))
-
-
-def _symbol(name: str, argument: int) -> str:
-    """What an operator is called, by Pythons of all versions."""
-    symbols = getattr(opcode, "_nb_ops", ())
-    is_numbered = name == "BINARY_OP" and argument < len(symbols)
-    return str(symbols[argument][0]) if is_numbered else name
-
-
 def taken(code: CodeType, last: int) -> tuple[list[tuple[str, int]], ...] | None:
     """The instructions that made the two values which a product takes."""
     raw = code.co_code
@@ -125,7 +110,7 @@ def _factors(code: CodeType, last: int) -> tuple[list[str], list[str]] | None:
 
 
 def _is_by_element(instruction: tuple[str, int]) -> bool:
-    name = _symbol(*instruction)
+    name = branches.symbol(*instruction)
     is_operator = name.startswith(("NB_", "BINARY_"))
     return name.startswith("LOAD_") or (
         is_operator and name.endswith(_BY_ELEMENT) and not name.endswith("_MATRIX_MULTIPLY")

@@ -151,9 +151,7 @@ class _Looker:
 
     def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
         """A pass is over, or was ended by an error, and counts for nothing then."""
-        for handle in handles:
-            handle.remove()
-        if not timing.is_over:
+        if not torch_graphs.ended(timing, handles):
             return
         self._looks += 1
         told, seen = self._told, self._seen

@@ -73,6 +73,13 @@ def hooked(nodes: list[Any], chosen: set[int]) -> tuple[Timing, list[Any]]:
     return timing, handles
 
 
+def ended(timing: Timing, handles: list[Any]) -> bool:
+    """Takes the hooks of a pass away; whether it came to its end, and was not ended by an error."""
+    for handle in handles:
+        handle.remove()
+    return timing.is_over
+
+
 def _is_compiled() -> bool:
     """Whether the pass is traced by a compiler, which would find the hooks in it."""
     compiled = sys.modules.get("torch._dynamo.compiled_autograd")
