@@ -36,10 +36,10 @@ test: coverage-hints ## all that CI runs
 	@# Tests begin when the developer's environment is there; one that needs another waits until it is made.
 	@$(MAKE) --no-print-directory --jobs=5 other-environments checks pytest
 
-# Files of tests come in an order of their own (tests/conftest.py); a third process took a twentieth of the time
-# away on two cores, and jobs of tests went short of the CPU.
+# Files of tests come in an order of their own (tests/support/turns.py). The third process fills pauses of the two
+# others: where there are two CPUs it has a low priority and starts no jobs, which would go short of the CPU.
 pytest: developer-environment
-	@unset MAKEFLAGS; $(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@unset MAKEFLAGS; $(BIN)/python -m pytest -m "not long" --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # In the pauses of the tests; pytest ends after them (tests/conftest.py). mypy's own processes would wait for
 # each other there, until it gives them up.
@@ -57,8 +57,9 @@ environments: developer-environment other-environments ## the environments that 
 developer-environment:
 	$(call part,developer environment (C and C++ with every warning an error),$(PYTHON) scripts/environments.py mpich)
 
+# All wait for the developer's environment, and nobody yet for Horovod's compiler.
 other-environments:
-	$(call part,other environments,$(PYTHON) scripts/environments.py $(ENVIRONMENTS))
+	$(call part,other environments,nice -n 10 $(PYTHON) scripts/environments.py $(ENVIRONMENTS))
 
 .PHONY: coverage-hints
 coverage-hints:

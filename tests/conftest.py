@@ -1,7 +1,6 @@
 """Fixtures that tests of every part use; see tests/support for what they hand out."""
 
 import fcntl
-import functools
 import gc
 import signal
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -13,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from perfscope.document import build as result_document
 from perfscope.document.invariants import broken
-from tests.support import checks, environments, examples, recording, requirements
+from tests.support import checks, environments, examples, recording, requirements, turns
 from tests.support.environments import Environment, Mpi
 from tests.support.recording import JOB_TIMEOUT_S, Recorded, Recorder
 
@@ -44,37 +43,18 @@ if requirements.in_ci():
     examples.draw_no_local_constants()
 
 
-# Most tests in them start jobs, and wait for them.
-_FOLDERS_OF_JOBS = frozenset(
-    "agent benchmarks dask doctor examples integrations record sweep watch whole_jobs".split()
-)
-
-
-@functools.cache
-def _turn(path: Path) -> int:
-    """When a file's turn comes in `make test`.
-
-    First what waits for jobs: the checks of the code are done in these pauses, and those left at
-    the end nobody would fill. Meanwhile Horovod is built, and the recorder with sanitizers.
-    """
-    folder = path.relative_to(environments.REPOSITORY / "tests").parts[0]
-    text = path.read_text(encoding="utf-8")
-    if folder == path.name:
-        return 4  # short ones, so that no core is idle at the end
-    if '"horovod"' in text and "environment" in text:
-        return 1
-    return 0 if folder in _FOLDERS_OF_JOBS else 2 if folder == "native" else 3
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """One process of `make test` after the other: what the first compiles the second only reads."""
+    """One process of `make test` before the others: what it compiles they only read."""
     gc.disable()  # what is collected stays; to look for cycles in it took a quarter of the time
     try:
         if not hasattr(session.config, "workerinput"):
             return (yield)
         with (environments.REPOSITORY / "pyproject.toml").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                fcntl.flock(lock, fcntl.LOCK_SH)
             return (yield)
     finally:
         gc.freeze()  # nor does anybody look through it again, a thousand times while tests run
@@ -83,7 +63,20 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Else files come in the order of their folders."""
-    items.sort(key=lambda item: _turn(item.path))
+    items.sort(key=lambda item: turns.turn(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Who runs which file."""
+    by_file = config.getoption("dist", None) == "loadfile"
+    return turns.Scheduling(config, log) if by_file else None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """One more process than there are CPUs steps back."""
+    if hasattr(session.config, "workerinput"):
+        turns.step_back(session.config.workerinput["workerid"])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

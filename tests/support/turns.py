@@ -1,0 +1,77 @@
+"""In which order, and by which process, `make test` runs files of tests."""
+
+import functools
+import os
+import re
+from pathlib import Path
+
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
+
+TESTS = Path(__file__).resolve().parents[1]
+
+# Most tests in them start jobs, and wait for them.
+_FOLDERS_OF_JOBS = frozenset(
+    "agent benchmarks dask doctor examples integrations record sweep watch whole_jobs".split()
+)
+_STARTS_JOBS = re.compile(r"\b(subprocess|Recorder|Mpi|chromium|perfscope_command)\b|environment\(")
+_COMPUTES = 3
+_LOWER_PRIORITY = 10
+
+
+@functools.cache
+def turn(path: Path) -> int:
+    """When a file's turn comes.
+
+    First what waits for jobs: the checks of the code, and a process that only computes, use the
+    CPUs in these pauses. Meanwhile Horovod is built, and the recorder with sanitizers.
+    """
+    folder = path.relative_to(TESTS).parts[0]
+    text = path.read_text(encoding="utf-8")
+    if folder == path.name:
+        return 4  # short ones, so that no core is idle at the end
+    if '"horovod"' in text and "environment" in text:
+        return 1
+    if folder in _FOLDERS_OF_JOBS:
+        return 0
+    if folder == "native":
+        return 2
+    return 0 if _STARTS_JOBS.search(text) else _COMPUTES
+
+
+def fills_pauses(worker: str) -> bool:
+    """Whether a process of pytest-xdist is one more than there are CPUs."""
+    return int(worker.removeprefix("gw")) >= len(os.sched_getaffinity(0))
+
+
+def step_back(worker: str) -> None:
+    """Leaves the CPUs to others where the process, which this is, fills their pauses."""
+    if fills_pauses(worker):
+        os.nice(_LOWER_PRIORITY)
+
+
+class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+    """File by file in their order; who fills pauses takes what only computes.
+
+    It has less of the CPUs than its share, so that no job goes short of them, and what it runs may
+    take as long as it likes.
+    """
+
+    def _reschedule(self, node: WorkerController) -> None:
+        if self._may_take(node) or node.shutting_down:
+            super()._reschedule(node)
+        else:
+            node.shutdown()  # after what it has
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if fills_pauses(node.gateway.id) and (scope := self._computing()):
+            self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
+
+    def _may_take(self, node: WorkerController) -> bool:
+        return not fills_pauses(node.gateway.id) or self._computing() is not None
+
+    def _computing(self) -> str | None:
+        """The next file that only computes."""
+        root = TESTS.parent
+        return next((one for one in self.workqueue if turn(root / one) == _COMPUTES), None)
