@@ -91,7 +91,7 @@ def test_a_type_that_is_gone_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_factorization_of_scipy_is_scipys(environment: Callable[[str], Environment]) -> None:
-    """In an environment that has SciPy."""
+    """In an environment that has SciPy on every Python."""
     program = (
         "from scipy.sparse import eye; from scipy.sparse.linalg import splu\n"
         "from perfscope_agent import callees\n"
@@ -99,7 +99,7 @@ def test_a_factorization_of_scipy_is_scipys(environment: Callable[[str], Environ
         "print(kind.__module__, callees._of_class(kind))"
     )
     told = subprocess.run(
-        [environment("daal4py").python, "-c", program],
+        [environment("tensorflow").python, "-c", program],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY / "perfscope" / "agent")},
         capture_output=True,
         text=True,

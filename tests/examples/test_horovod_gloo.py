@@ -10,6 +10,7 @@ from tests.support.environments import REPOSITORY, environment
 from tests.support.recording import record_and_analyze
 
 TIMEOUT_S = 280.0
+TIMINGS = "timings.jsonl"
 SLOW_MS = 100.0
 STEPS = 20
 
@@ -20,7 +21,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pat
     directory, place = tmp_path_factory.mktemp("horovod-gloo"), environment("horovod")
     script = REPOSITORY / "examples" / "horovod_torch.py"
     start = (place.prefix / "bin" / "horovodrun", "--gloo", "-np", "2", place.python, script)
-    options = ("--steps", str(STEPS), "--slow-rank", "1", "--slow-ms", str(SLOW_MS))
+    slow = ("--slow-rank", "1", "--slow-ms", str(SLOW_MS))
+    options = ("--steps", str(STEPS), *slow, "--timings", str(directory / TIMINGS))
     done, analysis = record_and_analyze(
         [*start, *options],
         place=directory,
@@ -55,12 +57,19 @@ def test_ranks_and_steps_are_those_of_horovod(analysis: dict[str, Any]) -> None:
     assert (run["throughput"]["steps"], run["throughput"]["step_source"]) == (STEPS, "framework")
 
 
-def test_who_waits_for_whom_is_known(analysis: dict[str, Any]) -> None:
+def test_who_waits_for_whom_is_known(found: tuple[dict[str, Any], Path]) -> None:
+    """By as much as the program itself saw: on a busy machine rank 0 comes late as well."""
+    analysis, directory = found
+    lines = (directory.parent / TIMINGS).read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    ready_s = [[row["ready_s"] for row in rows if row["rank"] == rank] for rank in (0, 1)]
+    late_s = sum(max(late - early, 0.0) for early, late in zip(*ready_s, strict=True))
     (exposed,) = analysis["collectives"]["operations"]
     assert exposed["name"] == "Horovod (exposed)"
     # gradients of each step, what is broadcast at the start, and the loss at the end
     assert exposed["calls"] > 2 * STEPS
     assert exposed["bytes_sent"] is None
-    assert exposed["wait_s"] > STEPS * SLOW_MS / 1000 / 2
-    assert analysis["collectives"]["late_arrivals"][0]["rank"] == 1
+    assert exposed["wait_s"] > late_s / 2 > 0
+    late = analysis["collectives"]["late_arrivals"]
+    assert sum(row["waiting_s"] for row in late if row["rank"] == 1) > late_s / 2
     assert analysis["metrics"]["parallel_efficiency"]["value"] < 1.0

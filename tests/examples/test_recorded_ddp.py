@@ -17,8 +17,9 @@ from tests.support.environments import REPOSITORY
 SCRIPT = REPOSITORY / "examples" / "train_ddp.py"
 RESULT = re.compile(r"^result: loss \S+  parameters \S+", re.MULTILINE)
 WORKER_WARNING = {"PYTHONWARNINGS": "ignore::UserWarning"}
-AGREEMENT_S = 0.002
 STEPS, SLOW_S = 30, 0.1
+AGREEMENT_S = 0.1 * SLOW_S
+"""A process may lose its CPU between its own look at the clock and that of the recorder."""
 """Rank 1 sleeps for most of each step also where a busy machine makes the rest of it ten times as
 long."""
 
@@ -133,12 +134,12 @@ def test_the_late_rank_and_its_function_are_named(slow: Outcome) -> None:
     late = slow.analysis["collectives"]["late_arrivals"][0]
     assert late["rank"] == 1
     assert (Path(late["file"]).name, late["function"]) == ("train_ddp.py", "train")
-    found, *_ = [
+    (found,) = [
         one
         for one in slow.analysis["findings"]
-        if one["status"] in {"fail", "warn"} and one["ranks"] == [1]
+        if one["status"] in {"fail", "warn"} and one["id"] == "lost_to_sleep"
     ]
-    assert found["id"] == "lost_to_sleep"  # what makes it late is known: it sleeps
+    assert found["ranks"] == [1]  # what makes it late is known: it sleeps
     assert found["title"].endswith("in train() (train_ddp.py:151)")
     assert found["gain_s"] > 0.5 * STEPS * SLOW_S
 

@@ -24,6 +24,9 @@ SHIFTS_S = {"nodea": 7, "nodeb": 70}
 APART_NS = 63 * 10**9
 ROUNDS = 160
 RIGHT_NS = 100_000
+"""Beside what perfscope itself says that its clocks may be wrong by: that depends on how quick the
+quickest messages are, which wait for a CPU on a busy machine."""
+MOST_NS = 10**7
 ROUNDED_NS = 2
 
 
@@ -40,7 +43,7 @@ def barriers(waits: Waits, position: int) -> npt.NDArray[np.int64]:
 
 
 def check(trace: Trace, log: npt.NDArray[np.int64]) -> None:
-    """The shift, and wait and transfer of each barrier, to 0.1 ms."""
+    """The shift, and wait and transfer of each barrier, as exactly as the clocks are known."""
     check_trace(trace)
     assert trace.missing_ranks == []
     far = [rank for rank in trace.ranks if rank.host == "nodeb"]
@@ -51,8 +54,8 @@ def check(trace: Trace, log: npt.NDArray[np.int64]) -> None:
         later = rank.start_ns - far[0].start_ns
         drifted = round(far[0].clock_drift_ppm * 1e-6 * later)
         assert abs(rank.clock_offset_ns - far[0].clock_offset_ns - drifted) <= ROUNDED_NS
-    assert far[0].clock_offset_ns == pytest.approx(-APART_NS, abs=RIGHT_NS)
-    assert abs(far[0].clock_offset_ns + APART_NS) <= far[0].clock_error_ns
+    assert abs(far[0].clock_offset_ns + APART_NS) <= far[0].clock_error_ns < MOST_NS
+    right_ns = RIGHT_NS + far[0].clock_error_ns
     waits = split_operations(trace)
     assert waits.clocks.reason == ""
     last = log[:, :, 0].max(axis=0)
@@ -60,8 +63,8 @@ def check(trace: Trace, log: npt.NDArray[np.int64]) -> None:
         rows = barriers(waits, position)
         wait = waits.need[rows] - waits.pool.enter[rows]
         transfer = waits.pool.exit[rows] - waits.need[rows]
-        assert _least(wait - (last - log[position, :, 0])) < RIGHT_NS
-        assert _least(transfer - (log[position, :, 1] - last)) < RIGHT_NS
+        assert _least(wait - (last - log[position, :, 0])) < right_ns
+        assert _least(transfer - (log[position, :, 1] - last)) < right_ns
 
 
 def _least(errors: npt.NDArray[np.int64]) -> float:

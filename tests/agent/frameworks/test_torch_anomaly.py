@@ -34,6 +34,7 @@ import json, sys, torch
 from perfscope_agent import metadata
 from perfscope_agent.frameworks import torch_anomaly
 torch.set_default_device("meta")
+torch_anomaly._MOST_NS = 10**15  # however busy the machine is
 largest, real = [0], torch.zeros
 def zeros(values, **keywords):
     largest[0] = max(largest[0], values)
