@@ -1,6 +1,7 @@
 """The verdict: one sentence about the run, and what the best fixes save together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from perfscope.document.assurance import assurance
@@ -75,7 +76,7 @@ def verdict(
     sentence = _preface(damage, whole if top else "") + beside + _kept(results)
     status = _status(results, findings, faults, damage=damage, losses=losses)
     is_first = not top or bool(failed_with(results.trace))
-    return Verdict(
+    found = Verdict(
         sentence=sentence + unwatched(results),
         host=host,
         assurance="" if top or damage else assured(is_disturbed=is_disturbed),
@@ -89,9 +90,20 @@ def verdict(
         combined_of=tuple(finding.id for finding in counted),
         combined_text=_combined_text(run, [of_this_run(one) for one in top], gain_s, of),
         top=tuple(finding.id for finding in top),
-        others_s=of_run.seconds if of_run else None,
         largest_loss=None if top else largest_loss(losses, of_job, len(results.trace.ranks)),
         track_record=_how_near(top, of),
+    )
+    return found if of_run is None else _beside_idle_host(run, of_run, found)
+
+
+def _beside_idle_host(run: Facts, others: Gain, found: Verdict) -> Verdict:
+    """The verdict with what other processes cost, and how long the run takes without them."""
+    idle = run.idle_run
+    return replace(
+        found,
+        others_s=others.seconds,
+        idle_low_s=idle.low_s if idle else None,
+        idle_high_s=idle.high_s if idle else None,
     )
 
 

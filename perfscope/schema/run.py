@@ -181,6 +181,10 @@ class Verdict:
     top: tuple[str, ...]  # ids of at most three findings, most seconds first
     # what processes outside the job cost the run, where the sentence tells it; else null
     others_s: float | None = None
+    # the seconds between which the whole run lies on an idle host, where the sentence tells
+    # `others_s`; else null
+    idle_low_s: float | None = None
+    idle_high_s: float | None = None
     # place in `losses.entries` of the loss that the sentence names as the largest; null for none
     largest_loss: int | None = None
     # how near predicted savings have been in programs that were fixed and timed, and what that

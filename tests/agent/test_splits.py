@@ -1,11 +1,12 @@
 """Which lines of a program deal out work by the number of the rank."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from perfscope.agent.perfscope_agent import metadata, roles, sources, splits
+from perfscope.agent.perfscope_agent import metadata, recorder, sources, splits
 from perfscope.agent.perfscope_agent.pace import Budget
 from tests.agent.jobs import Job
 
@@ -45,25 +46,29 @@ OTHERS = [
 ]
 
 
+def found(text: str) -> list[tuple[str, int]]:
+    return [one[1:] for one in splits.places(ast, [("train.py", ast.parse(text))])]
+
+
 @pytest.mark.parametrize("text", DEALT)
 def test_bounds_that_derive_from_the_rank(text: str) -> None:
     lines = text.splitlines()
-    assert splits.places(text.encode()) == [("<module>", len(lines))]
+    assert found(text) == [("<module>", len(lines))]
 
 
 @pytest.mark.parametrize("text", OTHERS, ids=[text[:30] for text in OTHERS])
 def test_what_deals_out_nothing(text: str) -> None:
-    assert splits.places(text.encode()) == []
+    assert found(text) == []
 
 
 def test_a_sum_of_many_parts_is_gone_through() -> None:
     """Python's own bound of calls in each other is no bound of what programs write."""
     text = "first = " + " + ".join(["1"] * 1500) + " + comm.rank\nmine = x[first:]"
-    assert splits.places(text.encode()) == [("<module>", 2)]
+    assert found(text) == [("<module>", 2)]
 
 
 def test_a_name_means_what_it_means_in_its_scope() -> None:
-    text = b"""
+    text = """
 me = comm.Get_rank()
 def mine(rows):
     return rows[me::2]
@@ -87,8 +92,51 @@ def sets():
     me = me + 1
     return x[me:]
 """
-    assert splits.places(text) == [("mine", 4), ("run", 13), ("<lambda>", 18), ("sets", 23)]
-    assert splits.places(b"def (") == []
+    assert found(text) == [("mine", 4), ("run", 13), ("<lambda>", 18), ("sets", 23)]
+
+
+ADDED = """
+class Tiles:
+    def __init__(self, n, me, size):
+        self.own = cut(me, n)
+def cut(who, n): return range(who * n, n)
+Tiles(4, comm.rank, 2)
+"""
+METHOD = """
+class Grid:
+    def rows(self, me): return self.x[me:]
+def main(rank): Grid().rows(rank)
+main(comm.Get_rank())
+"""
+JOINS = """
+def work(me, n):
+    dist.init_process_group("gloo", rank=me, world_size=n)
+    use(x[me::n])
+"""
+GIVEN = [
+    ("def deal(rows, me): return rows[me::4]\ndeal(x, comm.rank)", [("deal", 1)]),
+    ("def deal(rows, me): return rows[me::4]\ndeal(x, me=comm.rank)", [("deal", 1)]),
+    ("def deal(rows, me): return rows[me::4]\ndeal(x, 3)\ncomm.rank", []),
+    ("def deal(me): return x[me::4]\ndef deal(me): return x[me:]\ndeal(comm.rank)", []),
+    ("def deal(*me): return x[me[0]::4]\ndeal(*comm.rank)", []),
+    ("import numpy as np\nnp.roll(x, comm.rank)\ndef part(me): return x[me:]", []),
+    ("def work(me, n):\n  use(x[me::n])\nmp.spawn(work, args=(4,), nprocs=4)", [("work", 2)]),
+    (JOINS, [("work", 4)]),
+    (ADDED, [("cut", 5)]),
+    (METHOD, [("rows", 3)]),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), GIVEN, ids=[text[:30] for text, _ in GIVEN])
+def test_a_function_that_is_given_the_rank(text: str, told: list[tuple[str, int]]) -> None:
+    assert found(text) == told
+
+
+def test_a_function_of_another_file_that_is_given_the_rank() -> None:
+    files = [("main.py", "from tiles import deal\ndeal(comm.rank, 4)")]
+    files.append(("tiles.py", "def deal(me, size):\n    return range(me, 10, size)"))
+    trees = [(name, ast.parse(text)) for name, text in files]
+    assert splits.places(ast, trees) == [("tiles.py", "deal", 2)]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +150,7 @@ def test_what_is_read_is_bounded(
     text = b"mine = x[comm.rank :]\n" + b"x=1\n" * rows
     files = [(str(tmp_path / "train.py"), text)]
     monkeypatch.setattr(sources, "texts", lambda _: iter(files))
-    monkeypatch.setattr(roles, "rank_and_size", lambda: (0, 2))
+    monkeypatch.setattr(recorder, "rank_and_size", lambda: (0, 2))
     monkeypatch.setattr(metadata, "facts", {})
     budget = Budget(1 << 40 if has_time else 0)
     assert splits.note(budget) is is_told

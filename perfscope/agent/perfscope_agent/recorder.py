@@ -189,6 +189,18 @@ def _symbol(name: str) -> str:
     return "ps_" + name.lstrip("_")
 
 
+def tell_rank(recorder: Recorder, rank: int, size: int) -> None:
+    """Which rank this process is, as a framework says that no launcher has told."""
+    global _rank_and_size
+    _rank_and_size = (rank, size)
+    recorder.set_rank(rank, size)
+
+
+def rank_and_size() -> tuple[int, int]:
+    """Of this process, -1 where unknown."""
+    return _rank_and_size
+
+
 def load(rank: int, size: int) -> bool:
     """Finds the recorder library in this process; False: not found, with a note."""
     global _loaded, _rank_and_size, _trains, main_thread

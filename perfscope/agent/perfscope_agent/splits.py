@@ -2,15 +2,16 @@
 
 Which rank has how much is set there, and not where the work is done. The program's own files are
 read for that when it is over, on the first rank. Nothing of them is run. The number is what a
-communicator or `torch.distributed` tells in the same scope, or in one around it.
+communicator or `torch.distributed` tells in the same scope or in one around it, what is told these,
+and what a function of the program is given of that.
 """
 
 from __future__ import annotations
 
 import time
 
-from . import metadata, recorder, roles, sources
-from .kinds import Any, Iterator
+from . import metadata, recorder, sources
+from .kinds import Any, Iterable, Iterator
 from .pace import Budget
 
 _MOST_PLACES = 8
@@ -26,6 +27,9 @@ _KEEP = ("int", "min", "max", "abs", "divmod", "round", "len")
 _BEGIN = {"range": 2, "arange": 2, "slice": 2, "islice": 3}
 """What begins at a number where it is given so many: at its first, `islice` at its second."""
 
+_SPAWN = ("spawn", "start_processes")
+"""What starts a function in processes, each with its number as the first argument."""
+
 _PARTS = ("array_split", "tensor_split")
 """What cuts into parts, of which one is taken by its number."""
 
@@ -35,45 +39,134 @@ def note(budget: Budget) -> bool:
 
     None are told where there was no time for all files: one that is told is to be the only one.
     """
-    rank, size = roles.rank_and_size()
+    rank, size = recorder.rank_and_size()
     if rank != 0 or size < 2:
         return False
-    found: list[str] = []
+    import ast  # in the main thread, when all is over
+
+    files: list[tuple[str, Any]] = []
     begin_ns = time.monotonic_ns()
     for file, text in sources.texts([b"rank"]):
         budget.spent_ns += _BYTE_NS * len(text)
         if len(text) > _MOST_BYTES or not budget.is_left():
             return False
-        for function, line in places(text):
-            found.append(recorder.place_text(function, file, line))
+        files.append((file, sources.tree(ast, text)))
         now_ns = time.monotonic_ns()
         budget.spent_ns += now_ns - begin_ns - _BYTE_NS * len(text)
         begin_ns = now_ns
+    found = places(ast, [(file, tree) for file, tree in files if tree is not None])
+    budget.spent_ns += time.monotonic_ns() - begin_ns
     if not found:
         return False
-    metadata.facts["splits"] = found[:_MOST_PLACES]
+    metadata.facts["splits"] = [
+        recorder.place_text(function, file, line) for file, function, line in found[:_MOST_PLACES]
+    ]
     return True
 
 
-def places(text: bytes) -> list[tuple[str, int]]:
-    """Function and line of all ranges and slices in a file that begin at what the rank tells."""
-    import ast  # in the main thread, when all is over
+def places(ast: Any, files: Iterable[tuple[str, Any]]) -> list[tuple[str, str, int]]:
+    """File, function and line of all ranges and slices that begin at what the rank tells.
 
-    tree = sources.tree(ast, text)
-    if tree is None:
-        return []
-    found: set[tuple[str, int]] = set()
-    left: list[tuple[Any, set[str]]] = [(tree, set())]
+    A function of the program is followed into where it is given the rank, also in another file.
+    """
+    known = [scope for file, tree in files for scope in scopes(ast, file, tree)]
+    functions = _functions(ast, known)
+    before = -1
+    while before < sum(len(one.given) for one in known):
+        before = sum(len(one.given) for one in known)
+        for scope in known:  # those around it come first
+            seen = scope.around.seen if scope.around else set()
+            begin = (seen - scope.own) | scope.given | _told(ast, scope.nodes)
+            scope.derived = _derived(ast, scope.nodes, begin)
+            # what a class names, its methods do not see
+            scope.seen = seen if isinstance(scope.node, ast.ClassDef) else scope.derived
+            for node in scope.nodes:
+                _pass_on(ast, node, scope.derived, functions)
+    found = {
+        (one.file, one.name, node.lineno)
+        for one in known
+        for node in one.nodes
+        if _is_split(ast, node, one.derived)
+    }
+    return sorted(found, key=lambda one: (one[0], one[2]))
+
+
+class Scope:
+    """A function, a class or a file, and the names in it that derive from the rank."""
+
+    def __init__(self, ast: Any, file: str, node: Any, around: Scope | None) -> None:
+        self.file, self.node, self.around = file, node, around
+        self.name = getattr(node, "name", "<lambda>" if around else "<module>")
+        self.nodes, self.inner = _nodes(ast, node)
+        self.own = _bound(ast, node, self.nodes)
+        self.given: set[str] = set()  # parameters that are given it
+        self.derived: set[str] = set()
+        self.seen: set[str] = set()  # by the scopes in it
+
+
+def scopes(ast: Any, file: str, tree: Any) -> Iterator[Scope]:
+    """Those of a file, each behind the one around it."""
+    left: list[tuple[Any, Scope | None]] = [(tree, None)]
     while left:
-        scope, around = left.pop()
-        nodes, inner = _nodes(ast, scope)
-        derived = _derived(ast, nodes, around - _bound(ast, scope, nodes))
-        name = getattr(scope, "name", "<module>" if scope is tree else "<lambda>")
-        found.update((name, node.lineno) for node in nodes if _is_split(ast, node, derived))
-        # what a class names, its methods do not see
-        seen = around if isinstance(scope, ast.ClassDef) else derived
-        left += [(one, seen) for one in inner]
-    return sorted(found, key=lambda one: one[1])
+        node, around = left.pop()
+        scope = Scope(ast, file, node, around)
+        yield scope
+        left += [(one, scope) for one in scope.inner]
+
+
+def _functions(ast: Any, scopes: list[Scope]) -> dict[str, tuple[Scope, list[str]]]:
+    """Functions of which the program has one of that name, with the parameters that a call gives.
+
+    That of a class is the one that makes its objects.
+    """
+    found: dict[str, tuple[Scope, list[str]]] = {}
+    names: list[str] = []
+    for scope in scopes:
+        if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        given = scope.node.args
+        parameters = [one.arg for one in [*getattr(given, "posonlyargs", ()), *given.args]]
+        is_method = bool(scope.around) and isinstance(
+            getattr(scope.around, "node", 0), ast.ClassDef
+        )
+        is_first = is_method and scope.name == "__init__" and scope.around
+        name = scope.around.name if is_first and scope.around else scope.name
+        names.append(name)
+        found[name] = scope, parameters[is_method:] + [one.arg for one in given.kwonlyargs]
+    return {name: one for name, one in found.items() if names.count(name) == 1}
+
+
+def _pass_on(
+    ast: Any, node: Any, names: set[str], functions: dict[str, tuple[Scope, list[str]]]
+) -> None:
+    """Notes which parameters of a function of the program a call gives what derives."""
+    if not isinstance(node, ast.Call):
+        return
+    called, arguments = _last(node.func), list(node.args)
+    if called in _SPAWN and arguments:
+        function = functions.get(_last(arguments[0]))
+        if function is not None:
+            function[0].given.update(function[1][:1])
+        return
+    if called not in functions or any(isinstance(one, ast.Starred) for one in arguments):
+        return
+    scope, parameters = functions[called]
+    pairs = [*zip(parameters, arguments), *((one.arg, one.value) for one in node.keywords)]
+    scope.given.update(
+        name for name, value in pairs if name in parameters and _derives(ast, value, names)
+    )
+
+
+def _told(ast: Any, nodes: list[Any]) -> set[str]:
+    """The names that a scope tells `torch.distributed` as its rank."""
+    values = [
+        one.value
+        for node in nodes
+        if isinstance(node, ast.Call) and _last(node.func) == "init_process_group"
+        for one in node.keywords
+        if one.arg == "rank"
+    ]
+    return {one.id for one in values if isinstance(one, ast.Name)}
 
 
 def _nodes(ast: Any, scope: Any) -> tuple[list[Any], list[Any]]:
@@ -138,7 +231,7 @@ def _derives(ast: Any, node: Any, names: set[str]) -> bool:
         elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Tuple)):
             left += ast.iter_child_nodes(node)
         elif isinstance(node, ast.Subscript):
-            left.append(_index(node))
+            left.append(index_of(node))
     return False
 
 
@@ -159,7 +252,7 @@ def _last(node: Any) -> str:
     return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
-def _index(node: Any) -> Any:
+def index_of(node: Any) -> Any:
     """What something is indexed with, which Python 3.8 has in a node of its own."""
     cut = node.slice
     return cut.value if type(cut).__name__ == "Index" else cut
@@ -172,7 +265,7 @@ def _is_split(ast: Any, node: Any, names: set[str]) -> bool:
         least = _BEGIN.get(_last(node.func), 0)
         begins = node.args[least - 2 : least - 1] if least and len(node.args) >= least else []
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        index = _index(node)
+        index = index_of(node)
         axes = getattr(index, "dims", None) or getattr(index, "elts", None) or [index]
         begins = [one.lower for one in axes if isinstance(one, ast.Slice)]
         if isinstance(node.value, ast.Call) and _last(node.value.func) in _PARTS:

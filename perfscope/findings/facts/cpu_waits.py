@@ -14,7 +14,9 @@ from perfscope.replay.replay import Replay
 from perfscope.units import NS
 
 
-def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -> Gain | None:
+def without_cpu_waits(
+    results: Results, replay: Replay, *, is_of_others: bool, ends: int = 0
+) -> Gain | None:
     """What the run would save if no rank waited for CPUs that others have; None where unknown.
 
     A rank's work is as much shorter as it waited for a CPU meanwhile. Data moves when all ranks
@@ -26,11 +28,13 @@ def without_cpu_waits(results: Results, replay: Replay, *, is_of_others: bool) -
         results: the run.
         replay: asked first.
         is_of_others: whether processes outside the job have them, or threads of the job.
+        ends: of a transfer, whose waiting is taken away; 0: as told above.
     """
     waits = [one.part(is_of_others=is_of_others) for one in results.resources.cpu_waits]
     if not waits or len(waits) < len(results.trace.ranks):
         return None
-    edits, faster = _shorter(waits), _transfer(results, waits, ends=2 if is_of_others else 1)
+    ends = ends or (2 if is_of_others else 1)
+    edits, faster = _shorter(waits), _transfer(results, waits, ends=ends)
     bound_s = max((one.lost_s for one in waits), default=0.0)
     if not edits and not faster:
         return None

@@ -9,6 +9,7 @@ from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.findings.core.finding import Gain
 from perfscope.findings.facts.cpu_waits import on_equal_cpus, without_cpu_waits
 from perfscope.findings.facts.function_growth import RankTables, tables_by_rank
+from perfscope.findings.facts.idle_host import IdleRun, idle_run
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, imbalance_facts
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
@@ -81,6 +82,11 @@ class Facts:
     def other_processes_gain(self) -> Gain | None:
         """What it would save if no process outside the job took a CPU from it; None unknown."""
         return without_cpu_waits(self.results, self.replay, is_of_others=True)
+
+    @cached_property
+    def idle_run(self) -> IdleRun | None:
+        """How long it takes on a host that no process outside the job uses; None unknown."""
+        return idle_run(self.results, self.replay)
 
     @cached_property
     def on_free_cpus(self) -> OnFreeCpus:

@@ -30,15 +30,12 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
 
     While a thread waits, all of its CPUs run something else. The job's other threads can have been
     that for no longer than they ran, over the number of CPUs. Between this and others the waiting
-    is dealt out by the CPU time of both. What ranks do on CPUs that are not this rank's counts as
-    done on them, so that it is never too little that the job took; and while less CPU time of a
-    rank is known than before (of a child that ended, and that nobody waited for), others took
-    nothing.
-
-    Args:
-        rank: whose CPUs.
-        ranks: of the job.
-        focus: in which.
+    is dealt out by the CPU time of both. Where ranks that share CPUs are no more than these, each
+    main thread has one while others use none, so that none of them holds another up. What ranks do
+    on CPUs that are not this rank's counts as done on them, so that it is never too little that the
+    job took; and while less CPU time of a rank is known than before (of a child that ended, and
+    that nobody waited for), others took nothing. Args: rank: whose CPUs. ranks: of the job. focus:
+    in which.
     """
     main, cpus = rank.main_samples, max(1, rank.cpu_count_allowed)
     if len(main) < 2 or not rank.cpu_count_allowed:
@@ -49,11 +46,12 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     if not is_measured:
         edges = np.array([focus.start_ns, focus.end_ns], np.float64)
     length = np.diff(edges)
-    waited, ran = _grown(main, "queue_delay_ns", edges), _grown(main, "cpu_ns", edges)
+    waited = _grown(main, "queue_delay_ns", edges)
     withheld = _withheld(rank, edges)
     if not is_measured:
         used = np.sum([_grown(one.process_samples, "cpu_ns", edges) for one in sharing], axis=0)
-        share = _share(length, waited, withheld, np.maximum(used - ran, 0.0), None, cpus)
+        rivals = np.maximum(used - _placed(rank, sharing, edges), 0.0)
+        share = _share(length, waited, withheld, rivals, None, cpus)
         pool = _share(length, _of_pool(rank, edges, waited), withheld, used, None, cpus)
         return CpuTakers(share, None, cpus, pool)
     by_rank = np.array([_grown(one.cpu_samples, "used_ns", edges) for one in sharing])
@@ -64,7 +62,8 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     if busy.sum() < MAIN * used.sum():  # the CPUs' own figures hide the most part of the job
         return CpuTakers(0.0, None, cpus)
     span = edges[-1] - edges[0]
-    share = _share(length, waited, withheld, np.maximum(used - ran, 0.0), others, cpus)
+    rivals = np.maximum(used - _placed(rank, sharing, edges), 0.0)
+    share = _share(length, waited, withheld, rivals, others, cpus)
     pool = _share(length, _of_pool(rank, edges, waited), withheld, used, others, cpus)
     return CpuTakers(share, float(others.sum() / span), cpus, pool)
 
@@ -82,6 +81,15 @@ def looks_at_threads(rank: Rank) -> Table:
 def _of_pool(rank: Rank, edges: Floats, waited: Floats) -> Floats:
     """What the rank's threads waited beside the main one; they are looked at more rarely."""
     return np.maximum(_grown(looks_at_threads(rank), "queue_delay_ns", edges) - waited, 0.0)
+
+
+def _placed(rank: Rank, sharing: Sequence[Rank], edges: Floats) -> Floats:
+    """CPU time of the main threads that have a CPU beside the rank's own, with this one's."""
+    is_room = len(sharing) <= rank.cpu_count_allowed
+    mains = [one.main_samples for one in (sharing if is_room else [rank])]
+    known = [_grown(rows, "cpu_ns", edges) for rows in mains if len(rows) > 1]
+    found: Floats = np.sum(known, axis=0)
+    return found
 
 
 def busy_for_anyone(rank: Rank, focus: Focus) -> float | None:

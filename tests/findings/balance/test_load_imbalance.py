@@ -54,7 +54,7 @@ NAMED = "The split may be set in mine() (tiles.py:8)."
     ("first", "second", "told"),
     [
         ({"splits": TILES}, {}, NAMED),
-        ({"splits": TILES, "argv": ["a.py"]}, {"argv": ["a.py"]}, NAMED),
+        ({"splits": TILES, "argv": ["pipe_handle=6"]}, {"argv": ["pipe_handle=10"]}, NAMED),
         ({"splits": [*TILES, "b\x1f/job/t.py\x1f9"]}, {}, ELSEWHERE),
         ({"splits": ["odd"]}, {}, ELSEWHERE),
         ({"splits": 7}, {}, ELSEWHERE),

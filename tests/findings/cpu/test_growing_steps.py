@@ -18,7 +18,7 @@ from tests.support.trace_builder import TraceBuilder
 
 STEPS = 80
 MOVES = "transient_imbalance"
-RARELY, FREE = 26, 0.75  # of what is lost, what is no load of others on the host
+RARELY, FREE = 26, 0.5  # of what is lost, what is no load of others on the host
 NOISE = np.random.default_rng(3).uniform(-0.002, 0.002, STEPS)
 FIXED = ("step", "/home/me/train.py", 5)
 GROWING = ("summarize", "/home/me/train.py", 30)

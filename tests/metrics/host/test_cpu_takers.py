@@ -83,3 +83,21 @@ def test_a_child_whose_cpu_time_is_lost_is_not_that_of_others() -> None:
     trace.ranks[1].cpu_samples["used_ns"][10:] -= int(4e9)
     found = of_first(trace)
     assert (found.share, found.busy_cpus or 0.0) == pytest.approx((0.0, 0.0))
+
+
+@pytest.mark.parametrize(("helpers", "share"), [(0.0, 1.0), (0.6, 0.5)])
+def test_ranks_that_each_have_a_cpu_without_others_hold_up_none_of_each_other(
+    helpers: float, share: float
+) -> None:
+    """Two ranks on two CPUs, of which others have 0.6: only threads beside the main ones rival."""
+    builder = TraceBuilder(2, end_s=LENGTH_S)
+    for number in range(2):
+        rank = builder.rank(number).set(cpus_allowed="0-1", cpu_count_allowed=2)
+        for tick in range(21):
+            at = LENGTH_S * tick / 20
+            used_s = (0.7 + helpers / 2) * at
+            rank.process_sample(at, cpu_s=used_s)
+            rank.main_sample(at, cpu_s=0.7 * at, queue_delay_s=0.3 * at)
+            rank.cpu_sample(at, busy_s=(2.0 + helpers) * at, used_s=used_s, cpus=2)
+    found = of_first(builder.build())
+    assert (found.share, found.busy_cpus or 0.0) == pytest.approx((share, 0.6))

@@ -134,7 +134,7 @@ def _note(declared: Declared, place: Place) -> None:
         return
     rec = recorder.of_training(rank, size)
     if rec is not None:
-        rec.set_rank(rank, size)
+        recorder.tell_rank(rec, rank, size)
         told: dict[str, Any] = {"rank": rank, "size": size}
         if declared.unmeasured:
             told["exposed_reason"] = declared.unmeasured

@@ -69,7 +69,7 @@ def _note_world(c10d: Any, begin_ns: int) -> None:
     if rec is None:
         return
     rank, size = int(c10d.get_rank()), int(c10d.get_world_size())
-    rec.set_rank(rank, size)
+    recorder.tell_rank(rec, rank, size)
     world = group_of(c10d, None)
     blocking = world is not None and world.is_blocking
     metadata.framework(

@@ -1,0 +1,53 @@
+"""How long a run lasts on an idle host: between which ends, of runs whose answer is known."""
+
+import pytest
+
+from perfscope.document.verdict import verdict
+from perfscope.findings.facts.facts import Facts
+from perfscope.trace.model import Trace
+from tests.findings.analyzed import analyze_trace
+from tests.findings.facts.test_outside_load import STEPS, built
+
+
+def facts(trace: Trace) -> Facts:
+    found = analyze_trace(trace)
+    return Facts(found.results, found.replay)
+
+
+@pytest.mark.parametrize("waited", [0.2, 0.5, 0.7])
+@pytest.mark.parametrize("exchange_s", [0.01, 0.1])
+def test_the_run_lies_between_both_ends(waited: float, exchange_s: float) -> None:
+    """Its ranks have no CPU for a share of all time: work is shorter by that, transfer by more."""
+    run = facts(built(waited=waited, loop_s=0.1, exchange_s=exchange_s))
+    found = run.idle_run
+    assert found is not None
+    free = 1.0 - waited
+    work_s, moved_s = STEPS * 0.2, STEPS * exchange_s
+    around_s = 2.0
+    longest_s = around_s + free * (work_s + moved_s)
+    assert found.high_s == pytest.approx(longest_s, rel=0.1)
+    assert found.low_s < around_s * free + free * work_s + moved_s * free**2 + 0.5
+    assert found.low_s < found.high_s < run.results.run_s
+    told = verdict(run, (), ())
+    assert (told.idle_low_s, told.idle_high_s) == (found.low_s, found.high_s)
+    assert told.others_s is not None
+    assert found.low_s <= run.results.run_s - told.others_s <= found.high_s
+
+
+def test_steps_that_took_less_cpu_time_tell_what_other_work_slows_down() -> None:
+    """In the second half each step ran for a fifth longer, as where others take the caches."""
+    trace = built(waited=0.5, loop_s=0.1)
+    usual = facts(trace).idle_run
+    for rank in trace.ranks:
+        rows = rank.main_samples
+        half = len(rows) // 2
+        rows["cpu_ns"][half:] += (rows["cpu_ns"][half:] - rows["cpu_ns"][half]) // 5
+    found = facts(trace).idle_run
+    assert usual is not None
+    assert found is not None
+    assert found.low_s < 0.95 * usual.low_s
+
+
+def test_a_quiet_host_has_no_ends() -> None:
+    told = verdict(facts(built(waited=0.0, loop_s=0.1)), (), ())
+    assert (told.others_s, told.idle_low_s, told.idle_high_s) == (None, None, None)
