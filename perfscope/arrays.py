@@ -15,7 +15,21 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
 SmallCodes = npt.NDArray[np.signedinteger[Any]]
-"""Small numbers, -1 none: in 16 bits each where those hold them all, else in 32."""
+"""Small numbers, -1 none: in 8 or 16 bits each where those hold them all, else in 32."""
+
+
+def narrowed(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    """The same numbers with as few bytes each as hold them all, at most as many as they have.
+
+    What is reckoned with them may need more: that is for those who reckon.
+    """
+    least, most = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    for kind in (np.int8, np.int16, np.int32):
+        bounds = np.iinfo(kind)
+        if bounds.min <= least and most <= bounds.max:
+            is_less = np.dtype(kind).itemsize < numbers.itemsize
+            return numbers.astype(kind) if is_less else numbers
+    return numbers
 
 
 MOST_FEW = 1 << 16

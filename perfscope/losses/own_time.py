@@ -176,7 +176,7 @@ def _in_calls(results: Results) -> Floats:
     codes = int(pool.op.max(initial=0)) + 1
     found = np.zeros((len(ranks), 2, codes))
     for rows in blocks(len(pool)):  # whole nanoseconds: their sums are exact in any order
-        rank, is_known = pool.rank[rows], known[rows]
+        rank, is_known = pool.rank[rows].astype(np.int64), known[rows]
         begin = np.where(is_known, waits.need[rows], pool.enter[rows])
         spent = np.minimum(pool.exit[rows], focus.end_ns) - np.maximum(begin, focus.start_ns)
         counts = (spent > 0) & (pool.tid[rows] == main_tid[rank])

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
+from perfscope.arrays import narrowed
 from perfscope.matching.collectives import Instances
 from perfscope.matching.messages import Messages
 from perfscope.matching.pool import Pool
@@ -22,7 +22,7 @@ from perfscope.trace.model import COMPLETION_DTYPE, Rank, Trace, empty
 _OF_PARTNERS = ("seq", "peer", "tag", "request")
 """Columns of operations that only tell which calls belong together."""
 
-_AMOUNTS = ("sent", "received")
+_NARROWER = ("comm", "sent", "received")
 """Columns of operations whose numbers are mostly small."""
 
 
@@ -55,11 +55,13 @@ def forget_partners(results: Results) -> None:
     _forget(pool, *_OF_PARTNERS, "peer_number")
     _forget(results.waits.messages, "send_of")
     _set(results.waits, "requests", (np.empty(0, np.int64), np.empty(0, np.int64)))
-    for name in _AMOUNTS:
-        _set(pool, name, _narrowed(getattr(pool, name)))
+    for name in ("rank", *_NARROWER):
+        _set(pool, name, narrowed(getattr(pool, name)))
+    for name in ("comm", "seq", "op"):
+        _set(results.waits.instances, name, narrowed(getattr(results.waits.instances, name)))
     for place, rank in enumerate(results.trace.ranks):
         if isinstance(table := cast("object", rank.operations), Columns):
-            for name in _AMOUNTS:
+            for name in _NARROWER:
                 table.share(name, getattr(pool, name)[results.waits.of_rank(place)])
 
 
@@ -71,15 +73,6 @@ def _replays_calls(trace: Trace) -> bool:
 def _long(ranks: Iterable[Rank]) -> list[Rank]:
     tables: list[tuple[Rank, object]] = [(rank, rank.operations) for rank in ranks]
     return [rank for rank, table in tables if isinstance(table, Columns)]
-
-
-def _narrowed(column: npt.NDArray[np.int64]) -> npt.NDArray[np.integer]:
-    """The same numbers in half of the room where they fit."""
-    bounds = np.iinfo(np.int32)
-    if column.dtype == np.int32 or not len(column):
-        return column
-    fits = bounds.min <= column.min() and column.max() <= bounds.max
-    return column.astype(np.int32) if fits else column
 
 
 def _forget(table: Pool | Instances | Messages | Waits, *names: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Int32s, Ints
+from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
 from perfscope.engine import engine
 from perfscope.judging import FAIR_BYTES_PER_S, SMALL_BYTES
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
@@ -28,7 +28,7 @@ UNIMPORTANT_SHARE = 0.01
 class CallCosts:
     """Of each row of a program: what the collective carried; arrays have shape (rows,)."""
 
-    op: Int32s  # operation code, -1 none
+    op: SmallCodes  # operation code, -1 none
     size: Ints  # bytes, 0 unknown or no collective
     ranks: Int32s  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks

@@ -43,20 +43,6 @@ class _OnPath:
 
 
 @dataclass(frozen=True)
-class _Path:
-    """What the length of the run is made of."""
-
-    work: _OnPath
-    transfer: _OnPath
-
-    @classmethod
-    def of(cls, program: Program, gap_ns: Floats) -> _Path:
-        """That of a run with some work before its rows."""
-        work, transfer = program.engine.critical_path(gap_ns, program.transfer_ns)
-        return cls(_OnPath(work, gap_ns[work]), _OnPath(transfer, program.transfer_ns[transfer]))
-
-
-@dataclass(frozen=True)
 class _Groups:
     """Steps that are told together: the numbers of those of each group; none is no group."""
 
@@ -79,10 +65,33 @@ class _Groups:
 
     def along(self, path: _OnPath, program: Program) -> list[float]:
         """Seconds of the path in each of them."""
+        if not self.steps:
+            return []
         ns = engine.sums_by_key(
             path.ns, path.rows, program.row_segment, len(self.steps), self.of_segment
         )
         return [NS * one for one in ns.tolist()]
+
+
+@dataclass(frozen=True)
+class _Path:
+    """What the length of the run, and of each group of steps, is made of: work and transfer."""
+
+    whole: CriticalPath
+    work_s: list[float]
+    transfer_s: list[float]
+
+    @classmethod
+    def of(cls, results: Results, program: Program, groups: _Groups, gap_ns: Floats) -> _Path:
+        """That of a run with some work before its rows; the rows on the path are let go of."""
+        rows, moved_rows = program.engine.critical_path(gap_ns, program.transfer_ns)
+        work = _OnPath(rows, gap_ns[rows])
+        transfer = _OnPath(moved_rows, program.transfer_ns[moved_rows])
+        return cls(
+            _path(results, program, work, transfer),
+            groups.along(work, program),
+            groups.along(transfer, program),
+        )
 
 
 def by_step(
@@ -104,8 +113,8 @@ def by_step(
     parts = ("direct", "indirect", "cell", "cell_direct", "cell_indirect")
     rows = zip(
         groups.steps,
-        groups.along(path.work, program),
-        groups.along(path.transfer, program),
+        path.work_s,
+        path.transfer_s,
         waited.tolist(),
         *(found[f"part_{name}"].tolist() for name in parts),
         strict=True,
@@ -152,9 +161,10 @@ def explained(
     results: Results, program: Program, waits: MeasuredWaits, kinds: Kinds
 ) -> tuple[Causes, Charges]:
     """Who made whom wait, and what waits are charged to step by step: each is explained once."""
+    groups = _Groups.of(results, program)
+    path = _Path.of(results, program, groups, program.gaps_ns(program.work))
     work = WorkOfRows(program)
     steps, tags = Steps.of(results, program), PhaseTags(results, program, work)
-    groups = _Groups.of(results, program)
     by_kind = work.by(kinds.of_piece, len(kinds.causes) - 1, steps.of_row)
     of_phases, of_kinds = program.engine.delay_cost(
         *(work.gap_ns, program.transfer_ns),
@@ -164,15 +174,13 @@ def explained(
         **work.columns,
     )
     del by_kind
-    charged = charges(of_kinds, kinds, steps, waits)
-    path = _Path.of(program, work.gap_ns)
     del work
-    told = _causes(results, program, path, of_phases, tags=tags, waits=waits)
+    charged = charges(of_kinds, kinds, steps, waits)
+    told = _causes(program, path, of_phases, tags=tags, waits=waits)
     return replace(told, steps=by_step(groups, program, path, of_phases, tags, waits)), charged
 
 
 def _causes(
-    results: Results,
     program: Program,
     path: _Path,
     found: dict[str, Any],
@@ -187,7 +195,7 @@ def _causes(
     blocks, size = _blocks(found, len(numbers))
     delays = tags.delays(found, NS * waits.total_ns)
     return Causes(
-        path=_path(results, program, path),
+        path=path.whole,
         waiting_s=NS * waits.total_ns,
         unattributed_s=resolved(NS * max(0.0, waits.total_ns - charged_ns)),
         delays=delays,
@@ -215,12 +223,12 @@ def _blocks(found: dict[str, Any], ranks: int) -> tuple[tuple[tuple[float, ...],
     return tuple(tuple(row) for row in table.reshape(count, count).tolist()), size
 
 
-def _path(results: Results, program: Program, path: _Path) -> CriticalPath:
-    work, transfer, ranks = path.work.ns, path.transfer.ns, len(program.ranks)
+def _path(results: Results, program: Program, worked: _OnPath, moved: _OnPath) -> CriticalPath:
+    work, transfer, ranks = worked.ns, moved.ns, len(program.ranks)
     by_rank = np.stack(
         [
             engine.sums_by_key(part.ns, part.rows, program.row_rank, ranks)
-            for part in (path.work, path.transfer)
+            for part in (worked, moved)
         ]
     )
     order = np.argsort(-by_rank.sum(axis=0), kind="stable")
@@ -234,9 +242,9 @@ def _path(results: Results, program: Program, path: _Path) -> CriticalPath:
             for place in order.tolist()
         ),
         ranks=len(order),
-        by_phase=_by_phase(results, program, path.work),
-        by_operation=_by_operation(program, path.transfer),
-        by_line=_by_line(results, program, path.work.rows),
+        by_phase=_by_phase(results, program, worked),
+        by_operation=_by_operation(program, moved),
+        by_line=_by_line(results, program, worked.rows),
     )
 
 

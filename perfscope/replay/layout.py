@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes, joined, neighbors
+from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes, joined, narrowed, neighbors
 from perfscope.attribution.activities import stack_activities
 from perfscope.attribution.activity_timeline import GARBAGE, activity_timeline
 from perfscope.attribution.ledger import IS_COMMUNICATION
@@ -47,9 +47,9 @@ class Run:
 class _Rows:
     """The rows without the work before them; as in a program."""
 
-    rank: Int32s
+    rank: SmallCodes
     segment: Int32s
-    op: Int32s
+    op: SmallCodes
     pool_row: Int32s
     transfer_ns: Floats
     cut_rows: Ints
@@ -61,13 +61,13 @@ class _Rows:
         count = int(starts[-1])
         row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
         cut_rows = cut_table(run.meetings.renumbered(row_of_call), starts)
-        ranks = np.arange(len(starts) - 1, dtype=np.int32)
+        ranks = narrowed(np.arange(len(starts) - 1))
         return cls(
             transfer_ns=_transfer_ns(run, row_of_call, count),
             needs=_needs(run, row_of_call, count),
             rank=np.repeat(ranks, np.diff(starts)),
             segment=_row_segments(cut_rows, starts),
-            op=_scattered(run.op, row_of_call, count),
+            op=narrowed(_scattered(run.op, row_of_call, count)),
             pool_row=_scattered(run.calls.pool_row, row_of_call, count),
             cut_rows=cut_rows,
         )

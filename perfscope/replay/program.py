@@ -123,9 +123,9 @@ class Program:
     """
 
     ranks: tuple[int, ...]
-    row_rank: Int32s  # column of the row's rank, shape (rows,)
+    row_rank: SmallCodes  # column of the row's rank, shape (rows,)
     row_segment: Int32s  # shape (rows,)
-    row_op: Int32s  # operation code, -1 of starts and ends, shape (rows,)
+    row_op: SmallCodes  # operation code, -1 of starts and ends, shape (rows,)
     segment_kind: Ints  # segments of one kind lie at the same place of a step, shape (segments,)
     work: Work
     phase: SmallCodes  # of each piece of work: index in the phase ids, -1 none

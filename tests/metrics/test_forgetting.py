@@ -78,7 +78,7 @@ def test_amounts_that_need_their_room_keep_it() -> None:
     before = pool.sent.copy(), pool.received.copy(), pool.rank.copy()
     for _ in range(2):
         forget_partners(results)
-        assert [one.dtype for one in (pool.sent, pool.received)] == [np.int64, np.int32]
+        assert [one.dtype for one in (pool.sent, pool.received)] == [np.int64, np.int8]
         for was, now in zip(before, (pool.sent, pool.received, pool.rank), strict=True):
             np.testing.assert_array_equal(now, was)
         assert not len(pool.request)

@@ -32,10 +32,10 @@ PiecesOfWork pieces_of(const Small &row, const Floats &ns)
     return {row.data(), ns.data(), row.size()};
 }
 
-RowPlaces places_of(const Small &segment, const Small &rank, size_t segments, size_t ranks)
+RowPlaces places_of(const Small &segment, const Codes &rank, size_t segments, size_t ranks)
 {
-    check(segment.size() == rank.size());
-    return {segment.data(), rank.data(), rank.size(), segments, ranks};
+    check(segment.size() == size_of(rank));
+    return {segment.data(), codes_of(rank), size_of(rank), segments, ranks};
 }
 
 auto gaps(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns, size_t rows)
@@ -56,12 +56,12 @@ Choice choice_of(const Small &row, const Bytes &account, const Codes &phases, co
     return {ranks.data(), accounts.data(), account.data(), codes_of(phases), size_of(phases), phase};
 }
 
-auto chosen(const Small &row, const Bytes &account, const Small &rank, const Codes &phases, const Bytes &ranks,
+auto chosen(const Small &row, const Bytes &account, const Codes &rank, const Codes &phases, const Bytes &ranks,
             const Bytes &accounts, int64_t phase)
 {
     const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
     const PiecesOfWork work{row.data(), nullptr, row.size()};
-    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks.size()};
+    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks.size()};
     std::vector<uint8_t> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -70,12 +70,12 @@ auto chosen(const Small &row, const Bytes &account, const Small &rank, const Cod
     return to_numpy(std::move(found));
 }
 
-auto chosen_times(const Small &row, const Bytes &account, const Small &rank, const Codes &phases, const Bytes &ranks,
+auto chosen_times(const Small &row, const Bytes &account, const Codes &rank, const Codes &phases, const Bytes &ranks,
                   const Bytes &accounts, int64_t phase, const Floats &ns, double factor)
 {
     const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
     check(row.size() == ns.size());
-    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks.size()};
+    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks.size()};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -84,7 +84,7 @@ auto chosen_times(const Small &row, const Bytes &account, const Small &rank, con
     return to_numpy(std::move(found));
 }
 
-auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Small &rank,
+auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Codes &rank,
              size_t segments, size_t ranks)
 {
     const RowPlaces places = places_of(segment, rank, segments, ranks);
@@ -98,10 +98,10 @@ auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Smal
     return to_numpy(std::move(found));
 }
 
-auto by_rank(const Small &row, const Floats &ns, const Small &rank, size_t ranks)
+auto by_rank(const Small &row, const Floats &ns, const Codes &rank, size_t ranks)
 {
     const PiecesOfWork work = pieces_of(row, ns);
-    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks};
+    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -110,7 +110,7 @@ auto by_rank(const Small &row, const Floats &ns, const Small &rank, size_t ranks
     return to_numpy(std::move(found));
 }
 
-auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Small &rank,
+auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Codes &rank,
                   const Floats &factor, size_t ranks)
 {
     check(ranks && factor.size() % ranks == 0);
@@ -125,11 +125,12 @@ auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const
     return to_numpy(std::move(found));
 }
 
-auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const Small &rank, size_t units,
+auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const Codes &rank, size_t units,
              size_t ranks)
 {
-    check(gap.size() == rank.size() && transfer.size() == rank.size() && unit.size() == rank.size());
-    const RowPlaces places{nullptr, rank.data(), rank.size(), 0, ranks};
+    const size_t rows = size_of(rank);
+    check(gap.size() == rows && transfer.size() == rows && unit.size() == rows);
+    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;

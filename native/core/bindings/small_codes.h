@@ -1,4 +1,4 @@
-// Columns of codes that numpy holds in 16 or 32 bits each.
+// Columns of codes that numpy holds in 8, 16 or 32 bits each.
 #pragma once
 
 #include "arrays.h"
@@ -10,7 +10,7 @@
 namespace perfscope {
 
 // Other integers than these become those of 32 bits, where an argument may be another one.
-using Codes = std::variant<Column<int32_t>, Column<int16_t>>;
+using Codes = std::variant<Column<int32_t>, Column<int16_t>, Column<int8_t>>;
 
 inline size_t size_of(const Codes &codes)
 {
@@ -24,11 +24,15 @@ inline SmallCodes codes_of(const Codes &codes)
 
 inline nanobind::object codes_to_numpy(std::vector<int32_t> &&codes)
 {
-    if (!are_narrow(codes))
-        return nanobind::cast(to_numpy(std::move(codes)));
-    std::vector<int16_t> narrow(codes.begin(), codes.end());
-    std::vector<int32_t>().swap(codes);
-    return nanobind::cast(to_numpy(std::move(narrow)));
+    const auto narrowed = [&codes](auto narrow) {
+        std::vector<decltype(narrow)> found(codes.begin(), codes.end());
+        std::vector<int32_t>().swap(codes);
+        return nanobind::cast(to_numpy(std::move(found)));
+    };
+    const size_t bytes = bytes_of_codes(codes);
+    if (bytes == 1)
+        return narrowed(int8_t());
+    return bytes == 2 ? narrowed(int16_t()) : nanobind::cast(to_numpy(std::move(codes)));
 }
 
 } // namespace perfscope

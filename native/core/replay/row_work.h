@@ -30,7 +30,8 @@ inline size_t place_below(int32_t number, size_t bound)
 
 // Where rows stand: cell segment * ranks + rank, below `segments` * `ranks`.
 struct RowPlaces {
-    const int32_t *segment, *rank;
+    const int32_t *segment;
+    SmallCodes rank;
     size_t rows, segments, ranks;
 
     size_t rank_of(int32_t row) const { return place_below(rank[place_below(row, rows)], ranks); }
