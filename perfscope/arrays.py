@@ -18,7 +18,7 @@ SmallCodes = npt.NDArray[np.signedinteger[Any]]
 """Small numbers, -1 none: in 8 or 16 bits each where those hold them all, else in 32."""
 
 
-def narrowed(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+def narrowed(numbers: SmallCodes) -> SmallCodes:
     """The same numbers with as few bytes each as hold them all, at most as many as they have.
 
     What is reckoned with them may need more: that is for those who reckon.

@@ -143,8 +143,8 @@ def _of_rank(pool: Pool, rows: Ints, is_whole: Bools, rank: Rank, around: Ints) 
     work = np.zeros(len(rows), np.int64)
     work[1:] = np.maximum(0, enter[1:] - leave[:-1])
     kind, comm, peer = (one[rows].astype(np.int64) for one in (pool.op, pool.comm, pool.peer))
-    moved = pool.sent[rows] + pool.received[rows]
-    reduced = np.where(REDUCES[kind], pool.sent[rows], 0)
+    moved = pool.sent[rows].astype(np.int64) + pool.received[rows]
+    reduced = np.where(REDUCES[kind], pool.sent[rows].astype(np.int64), 0)
     is_common = (comm >= 0) & np.append(is_whole, False)[comm] & N_TO_N_CODES[kind]
     comm = _often(comm, kind, comm)
     for told in ((kind, comm, peer, _often(moved, kind, comm, peer, moved)), (kind, comm)):

@@ -154,12 +154,12 @@ def prepare(
     request: str | None = None,
     rules: Sequence[tuple[str, str]] = (),
     focus: Focus | None = None,
-    when_matched: Callable[[Trace], None] | None = None,
+    when_matched: Callable[[Trace, Waits], None] | None = None,
 ) -> Prepared:
     """Digests a trace.
 
     `request` is the text of `--foa`; it is not looked at where the focus is already known.
-    `when_matched` is called with what is digested as soon as its calls are matched.
+    `when_matched` is called with what is digested, and its waits, as soon as calls are matched.
 
     Raises:
         UsageError: the requested focus makes no sense.
@@ -174,13 +174,13 @@ def _digest(
     request: str | None,
     rules: Sequence[tuple[str, str]],
     focus: Focus | None,
-    when_matched: Callable[[Trace], None] | None = None,
+    when_matched: Callable[[Trace, Waits], None] | None = None,
 ) -> Prepared:
     trace = with_acting(with_ends_of_calls(with_exposed_communication(trace)))
     trace, bare = with_bare_stacks(trace)
     waits = split_operations(trace)
     if when_matched is not None:
-        when_matched(trace)
+        when_matched(trace, waits)
     held_up = standstill(trace)
     if focus is None and request is None:
         focus = focus_of_analysis(trace, deadlock_ns=_deadlock_ns(trace, held_up))

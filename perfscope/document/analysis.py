@@ -5,8 +5,14 @@ from typing import Any
 from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
+from perfscope.matching.waits import Waits
 from perfscope.metrics.compute import compute
-from perfscope.metrics.forgetting import forget_causes, forget_completions, forget_partners
+from perfscope.metrics.forgetting import (
+    forget_causes,
+    forget_completions,
+    forget_partners,
+    hold_narrower,
+)
 from perfscope.metrics.results import Options
 from perfscope.progress import stage
 from perfscope.replay.segments import SegmentReplay
@@ -20,9 +26,10 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
         UsageError: the options ask for what is not in the run.
     """
 
-    def matched(digested: Trace) -> None:
+    def matched(digested: Trace, waits: Waits) -> None:
         for one in (trace, digested):  # where samples inside calls are told apart, ranks are others
             forget_completions(one)
+        hold_narrower(digested, waits)
 
     results = compute(trace, options, when_matched=matched, is_shown=True)
     forget_causes(results)

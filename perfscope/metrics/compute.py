@@ -9,6 +9,7 @@ from perfscope.attribution.preparation import Prepared, prepare
 from perfscope.attribution.spots import spots
 from perfscope.attribution.start_up import start_up
 from perfscope.attribution.zoom import zoom
+from perfscope.matching.waits import Waits
 from perfscope.metrics.communication.call_sites import call_sites
 from perfscope.metrics.communication.collective_cost import collective_cost
 from perfscope.metrics.communication.gradient_exchange import gradient_exchange
@@ -44,7 +45,7 @@ def compute(
     trace: Trace,
     options: Options | None = None,
     *,
-    when_matched: Callable[[Trace], None] | None = None,
+    when_matched: Callable[[Trace, Waits], None] | None = None,
     is_shown: bool = False,
 ) -> Results:
     """Computes every metric of a run.
@@ -52,7 +53,7 @@ def compute(
     Args:
         trace: the run.
         options: what is asked for.
-        when_matched: called with the trace of the results as soon as its calls are matched.
+        when_matched: called with the trace of the results and its waits when calls are matched.
         is_shown: whether the timelines are shown, and so are found in bins as well.
 
     Raises:

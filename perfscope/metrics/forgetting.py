@@ -22,8 +22,16 @@ from perfscope.trace.model import COMPLETION_DTYPE, Rank, Trace, empty
 _OF_PARTNERS = ("seq", "peer", "tag", "request")
 """Columns of operations that only tell which calls belong together."""
 
-_NARROWER = ("comm", "sent", "received")
-"""Columns of operations whose numbers are mostly small."""
+_NARROWER = {
+    "comm": "comm",
+    "seq": "seq",
+    "peer_number": "peer",
+    "tag": "tag",
+    "sent": "sent",
+    "received": "received",
+    "request": "request",
+}
+"""Columns of the pool whose numbers are mostly small, and what those of operations are called."""
 
 
 def forget_completions(trace: Trace) -> None:
@@ -31,6 +39,22 @@ def forget_completions(trace: Trace) -> None:
     if not _replays_calls(trace):
         for rank in _long(trace.ranks):
             rank.completions = empty(COMPLETION_DTYPE)
+
+
+def hold_narrower(trace: Trace, waits: Waits) -> None:
+    """Holds each column of calls in as few bytes as its numbers need, once they are matched.
+
+    The tables of long ranks see the same columns. Doing so twice changes nothing.
+    """
+    if _replays_calls(trace):
+        return
+    pool = waits.pool
+    for name in ("rank", "peer", *_NARROWER):
+        _set(pool, name, narrowed(getattr(pool, name)))
+        for place, rank in enumerate(trace.ranks):
+            table = cast("object", rank.operations)
+            if name in _NARROWER and isinstance(table, Columns):
+                table.share(_NARROWER[name], getattr(pool, name)[waits.of_rank(place)])
 
 
 def forget_causes(results: Results) -> None:
@@ -55,14 +79,8 @@ def forget_partners(results: Results) -> None:
     _forget(pool, *_OF_PARTNERS, "peer_number")
     _forget(results.waits.messages, "send_of")
     _set(results.waits, "requests", (np.empty(0, np.int64), np.empty(0, np.int64)))
-    for name in ("rank", *_NARROWER):
-        _set(pool, name, narrowed(getattr(pool, name)))
     for name in ("comm", "seq", "op"):
         _set(results.waits.instances, name, narrowed(getattr(results.waits.instances, name)))
-    for place, rank in enumerate(results.trace.ranks):
-        if isinstance(table := cast("object", rank.operations), Columns):
-            for name in _NARROWER:
-                table.share(name, getattr(pool, name)[results.waits.of_rank(place)])
 
 
 def _replays_calls(trace: Trace) -> bool:

@@ -1,10 +1,17 @@
 """What the engine matches in random programs, against the plainest possible oracle."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from perfscope.engine import engine
 from perfscope.matching.codes import CODES, CallTrait
-from perfscope.matching.waits import split_operations
+from perfscope.matching.collectives import match_collectives
+from perfscope.matching.messages import match_messages
+from perfscope.matching.waits import Waits, completed_requests, split_operations
+from perfscope.metrics.forgetting import hold_narrower
 from perfscope.trace.model import OPERATION_DTYPE, Table, Trace
 from perfscope.trace.operations import OPERATIONS
 from tests.support.plain_matching import PlainMatching
@@ -97,3 +104,31 @@ def test_the_engine_finds_what_the_oracle_finds(first: int) -> None:
         assert found.for_receiver.tolist() == plain.for_receiver, seed
         seen += (len(found.instances), found.messages.matched, found.for_receiver.sum())
     assert np.all(seen > 0)  # programs in which nobody meets would show nothing
+
+
+def told(trace: Trace, waits: Waits) -> list[list[int]]:
+    """What the engine says of the columns of calls."""
+    instances, messages = (
+        match_collectives(trace, waits.pool).instances,
+        match_messages(trace, waits.pool),
+    )
+    columns = (
+        *(instances.members, instances.need, instances.cause),
+        *(messages.send_of, messages.unmatched_rows, messages.blind_rows),
+        *completed_requests(trace, waits.pool),
+        engine.operation_sums(waits, CODES, len(CODES[0])),
+    )
+    return [column.tolist() for column in columns]
+
+
+def test_narrower_columns_tell_the_same() -> None:
+    widths: set[int] = set()
+    for seed in range(60):
+        trace = random_trace(seed)
+        wide = split_operations(trace)
+        narrow = replace(wide, pool=copy.copy(wide.pool))
+        hold_narrower(trace, narrow)
+        for name in ("rank", "seq", "sent", "tag"):
+            widths.add(getattr(narrow.pool, name).dtype.itemsize)
+        assert told(trace, narrow) == told(trace, wide), seed
+    assert widths == {1, 2, 4}

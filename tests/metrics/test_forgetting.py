@@ -10,8 +10,9 @@ from perfscope.document.analysis import analysis
 from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
+from perfscope.matching.waits import Waits
 from perfscope.metrics.compute import compute
-from perfscope.metrics.forgetting import forget_completions, forget_partners
+from perfscope.metrics.forgetting import forget_completions, forget_partners, hold_narrower
 from perfscope.metrics.results import Options
 from perfscope.readers.recording.reader import open_recording
 from perfscope.readers.recording.recorded_calls import LONG_ROWS
@@ -57,12 +58,17 @@ def test_completions_of_a_long_run_go_when_its_calls_are_matched(tmp_path: Path)
     assert all(len(rank.completions) for rank in trace.ranks)
     seen: list[int] = []
 
-    def matched(digested: Trace) -> None:
+    def matched(digested: Trace, waits: Waits) -> None:
         forget_completions(digested)
+        hold_narrower(digested, waits)
         seen.extend(len(rank.completions) for rank in digested.ranks)
 
     results = compute(trace, Options(), when_matched=matched)
     assert seen == [0, 0]
+    pool = results.waits.pool
+    for rank, place in zip(trace.ranks, map(results.waits.of_rank, range(2)), strict=True):
+        for name in ("seq", "sent", "tag"):
+            assert rank.operations[name].base is getattr(pool, name)[place].base
     assert results.waits.requests[1].min() >= 0
 
 
@@ -77,6 +83,7 @@ def test_amounts_that_need_their_room_keep_it() -> None:
     pool = results.waits.pool
     before = pool.sent.copy(), pool.received.copy(), pool.rank.copy()
     for _ in range(2):
+        hold_narrower(results.trace, results.waits)
         forget_partners(results)
         assert [one.dtype for one in (pool.sent, pool.received)] == [np.int64, np.int8]
         for was, now in zip(before, (pool.sent, pool.received, pool.rank), strict=True):

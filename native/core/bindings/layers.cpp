@@ -144,16 +144,17 @@ nb::tuple timeline(const nb::dict &told, const nb::tuple &marks, const nb::tuple
 nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases,
                         bool tells_kinds)
 {
-    const auto enter = column_of(told, 0), leave = column_of(told, 1), sent = column_of(told, 5),
-               received = column_of(told, 6);
+    const auto enter = column_of(told, 0), leave = column_of(told, 1);
+    const auto comm = column_of<AnyColumn>(told, 4), sent = column_of<AnyColumn>(told, 5),
+               received = column_of<AnyColumn>(told, 6);
     const auto op = column_of<Kinds>(told, 2);
     const auto tid = column_of<Threads>(told, 3);
-    const auto comm = column_of<Small>(told, 4);
-    for (const size_t size : {leave.size(), sent.size(), received.size(), op.size(), tid.size(), comm.size()})
+    for (const size_t size : {leave.size(), size_of(sent), size_of(received), op.size(), tid.size(), size_of(comm)})
         if (size != enter.size())
             throw nb::value_error("the columns of the calls are not equally long");
     const CallsOfRank calls{enter.size(), enter.data(), leave.data(), op.data(),
-                            tid.data(),   comm.data(),  sent.data(),  received.data()};
+                            tid.data(),   numbers_of<int32_t>(comm), numbers_of<int64_t>(sent),
+                            numbers_of<int64_t>(received)};
     const LayerView marked = view_of(phases);
     FreeTime found;
     {

@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "matching/calls.h"
+#include "small_codes.h"
 
 #include <algorithm>
 #include <nanobind/nanobind.h>
@@ -26,6 +27,21 @@ public:
 
 private:
     Column<T> column_;
+};
+
+// Such a column of a Python object, kept alive as long as this.
+template <class Number> class NamedAny {
+public:
+    NamedAny(const nanobind::handle &object, const char *name, size_t count)
+        : column_(nanobind::cast<AnyColumn>(object.attr(name), false))
+    {
+        if (size_of(column_) != count)
+            throw nanobind::value_error("the columns are not equally long");
+    }
+    NumbersOfAnyWidth<Number> data() const { return numbers_of<Number>(column_); }
+
+private:
+    AnyColumn column_;
 };
 
 inline size_t length_of(const nanobind::handle &object, const char *name)
@@ -76,11 +92,13 @@ public:
 
 private:
     size_t count_, ranks_;
-    Named<int32_t> rank_;
-    Named<int64_t> enter_, leave_, seq_, sent_, received_, request_, offsets_, numbers_;
+    NamedAny<int32_t> rank_;
+    Named<int64_t> enter_, leave_;
+    NamedAny<int64_t> seq_, sent_, received_, request_;
+    Named<int64_t> offsets_, numbers_;
     Named<uint16_t> op_, flags_;
     Named<uint32_t> tid_;
-    Named<int32_t> comm_, peer_, peer_number_, tag_;
+    NamedAny<int32_t> comm_, peer_, peer_number_, tag_;
     Column<uint32_t> traits_;
     Column<uint16_t> forms_;
 };

@@ -22,6 +22,19 @@ inline SmallCodes codes_of(const Codes &codes)
     return std::visit([](const auto &column) { return SmallCodes(column.data()); }, codes);
 }
 
+// Numbers in as few bytes each as numpy holds them in, never copied.
+using AnyColumn = std::variant<Column<int64_t>, Column<int32_t>, Column<int16_t>, Column<int8_t>>;
+
+inline size_t size_of(const AnyColumn &column)
+{
+    return std::visit([](const auto &held) { return held.size(); }, column);
+}
+
+template <class Number> NumbersOfAnyWidth<Number> numbers_of(const AnyColumn &column)
+{
+    return std::visit([](const auto &held) { return NumbersOfAnyWidth<Number>(held.data()); }, column);
+}
+
 inline nanobind::object codes_to_numpy(std::vector<int32_t> &&codes)
 {
     const auto narrowed = [&codes](auto narrow) {

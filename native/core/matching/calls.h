@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../rows.h"
+#include "reducers/small_codes.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,7 @@ enum Trait : uint32_t {
     FRAMEWORK = 1u << 16,   // no function of MPI
 };
 
-struct Codes {
+struct TraitsOfCodes {
     const uint32_t *traits;
     const uint16_t *blocking_form; // the collective that a framework's asynchronous call is
     size_t count;
@@ -46,19 +47,19 @@ constexpr double SYNCHRONIZING_SHARE = 0.95;
 // One row a call, rank after rank and ordered by time; rank and peer are positions among the ranks.
 struct CallColumns {
     size_t count;
-    const int32_t *rank;
+    SmallCodes rank;
     const int64_t *enter, *leave;
     const uint16_t *op, *flags;
     const uint32_t *tid;
-    const int32_t *comm;        // -1 none
-    const int32_t *peer;        // -1 none, unknown or not recorded
-    const int32_t *peer_number; // number of the rank, or PEER_*
-    const int32_t *tag;
-    const int64_t *seq, *sent, *received, *request;
+    SmallCodes comm;        // -1 none
+    SmallCodes peer;        // -1 none, unknown or not recorded
+    SmallCodes peer_number; // number of the rank, or PEER_*
+    SmallCodes tag;
+    AnyInts seq, sent, received, request;
     size_t ranks;
     const int64_t *offsets; // ranks + 1
     const int64_t *numbers; // of each rank
-    Codes codes;
+    TraitsOfCodes codes;
 
     bool is_of(int64_t row, uint32_t traits) const { return (codes.of(op[row]) & traits) != 0; }
     bool is_eager(int64_t row) const { return sent[row] <= EAGER_BYTES; }

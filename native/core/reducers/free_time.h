@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reducers/layers.h"
+#include "reducers/small_codes.h"
 
 namespace perfscope {
 
@@ -19,8 +20,8 @@ struct CallsOfRank {
     const int64_t *enter, *leave;
     const uint16_t *op;
     const uint32_t *tid;
-    const int32_t *comm;
-    const int64_t *sent, *received;
+    SmallCodes comm;
+    AnyInts sent, received;
 };
 
 // Pieces are cut where the layer of marked phases changes. All are of one kind where that is not to be told.

@@ -1,4 +1,4 @@
-// Codes of many moments, -1 where there is none: in 8 or 16 bits each where those hold them all, else in 32.
+// Numbers of many rows or moments, mostly small, and codes, -1 where there is none: in as few bits as hold them all.
 #pragma once
 
 #include <algorithm>
@@ -9,24 +9,29 @@
 
 namespace perfscope {
 
-class SmallCodes {
+// Whole numbers of a column that has 1, 2, 4 or 8 bytes for each, as many as its largest one needs. They are read with
+// their sign, as Number.
+template <class Number> class NumbersOfAnyWidth {
 public:
-    SmallCodes(const int32_t *wide) : wide_(wide) {}
-    SmallCodes(const int16_t *narrow) : narrow_(narrow) {}
-    SmallCodes(const int8_t *tiny) : tiny_(tiny) {}
+    NumbersOfAnyWidth() = default;
+    template <class Held> NumbersOfAnyWidth(const Held *data) : data_(data), bytes_(sizeof(Held)) {}
 
-    int32_t operator[](size_t place) const
+    template <class Place> Number operator[](Place place) const
     {
-        if (tiny_ != nullptr)
-            return tiny_[place];
-        return narrow_ != nullptr ? narrow_[place] : wide_[place];
+        switch (bytes_) {
+        case 1: return static_cast<const int8_t *>(data_)[place];
+        case 2: return static_cast<const int16_t *>(data_)[place];
+        case 4: return static_cast<const int32_t *>(data_)[place];
+        default: return static_cast<Number>(static_cast<const int64_t *>(data_)[place]);
+        }
     }
 
 private:
-    const int8_t *tiny_ = nullptr;
-    const int16_t *narrow_ = nullptr;
-    const int32_t *wide_ = nullptr;
+    const void *data_ = nullptr;
+    size_t bytes_ = sizeof(Number);
 };
+using AnyInts = NumbersOfAnyWidth<int64_t>;
+using SmallCodes = NumbersOfAnyWidth<int32_t>;
 
 // The bytes in which each of them has room.
 inline size_t bytes_of_codes(const std::vector<int32_t> &codes)

@@ -89,7 +89,7 @@ def _messages(prepared: Prepared, home: Ints, hosts: int) -> _Messages:
     cause = waits.cause[row]
     usable = sends[cause] & (~probes[row] | (pool.sent[cause] <= engine.EAGER_BYTES))
     row, cause = row[usable], cause[usable]
-    size = pool.sent[cause]
+    size = pool.sent[cause].astype(np.int64)
     instances = waits.instances
     if len(instances):
         two = (np.diff(instances.starts) == 2) & ~NONBLOCKING_CODES[instances.op]
@@ -108,7 +108,7 @@ def _messages(prepared: Prepared, home: Ints, hosts: int) -> _Messages:
         forward=a < b,
         size=size,
         seconds=np.maximum(pool.exit[row] - waits.need[row], 0) * 1e-9,
-        rank=pool.rank[row],
+        rank=pool.rank[row].astype(np.int64),
     )
 
 

@@ -9,6 +9,7 @@ from perfscope import _core
 
 LATEST, COMMUNICATION = 60, 1
 WIDE = 1 << 15  # more than 16 bits hold
+MIDDLE = 300
 Piece = tuple[int, int, int, int, int, int]
 
 
@@ -16,15 +17,15 @@ class Life:
     """A rank's timeline, calls one after the other, and moments at which pieces are split."""
 
     def __init__(self, chance: np.random.Generator, first_row: int) -> None:
-        is_wide = bool(chance.integers(2))
+        width = int(chance.integers(3))
         cuts = np.unique(chance.integers(0, LATEST, chance.integers(2, 9)))
         self.boundaries = cuts if len(cuts) > 1 else np.array([0, LATEST])
         segments = len(self.boundaries) - 1
         self.accounts = chance.integers(0, 3, segments).astype(np.uint8)
-        codes = chance.integers(-1, 3, (2, segments)).astype(np.int32 if is_wide else np.int16)
+        codes = chance.integers(-1, 3, (2, segments)).astype((np.int8, np.int16, np.int32)[width])
         self.phases, self.stacks = codes
-        if is_wide:
-            self.stacks[self.stacks == 2] = WIDE
+        if width:
+            self.stacks[self.stacks == 2] = (MIDDLE, WIDE)[width - 1]
         ends = np.sort(chance.integers(0, LATEST, 2 * chance.integers(0, 5)))
         self.enters, self.exits = ends[::2].copy(), ends[1::2].copy()
         self.marks = chance.integers(0, LATEST, chance.integers(0, 4))
@@ -64,9 +65,9 @@ def test_every_nanosecond_is_in_its_piece() -> None:
         columns = [life.columns() for life in lives]
         found = _core.work_pieces(columns, start, communication, 40)
         plain = [piece for life in lives for piece in life.pieces(start)]
-        assert found[3].dtype == np.int16
-        is_wide = any(piece[5] == WIDE for piece in plain if piece[1] != COMMUNICATION)
-        assert found[4].dtype == (np.int32 if is_wide else np.int16)
+        assert found[3].dtype == np.int8
+        largest = max((piece[5] for piece in plain if piece[1] != COMMUNICATION), default=0)
+        assert found[4].dtype == {MIDDLE: np.int16, WIDE: np.int32}.get(largest, np.int8)
         row, account, ns, phase, stack, begin, fixed = (column.tolist() for column in found)
         assert [
             (r, a, b, b + n, p, s)
