@@ -57,9 +57,10 @@ environments: developer-environment other-environments ## the environments that 
 developer-environment:
 	$(call part,developer environment (C and C++ with every warning an error),$(PYTHON) scripts/environments.py mpich)
 
-# All wait for the developer's environment, and nobody yet for Horovod's compiler.
+# All wait for the developer's environment, and nobody for a while for Horovod's compiler: between the tests'
+# priority and that of what fills their pauses.
 other-environments:
-	$(call part,other environments,nice -n 10 $(PYTHON) scripts/environments.py $(ENVIRONMENTS))
+	$(call part,other environments,nice -n 5 $(PYTHON) scripts/environments.py $(ENVIRONMENTS))
 
 .PHONY: coverage-hints
 coverage-hints:
