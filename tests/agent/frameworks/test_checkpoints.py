@@ -3,8 +3,8 @@
 import pytest
 
 from perfscope.agent.perfscope_agent.recorder import Phase
-from tests.agent.jobs import RANK_ZERO, Process, run
-from tests.support import environments
+from tests.agent.frameworks.torch_forks import ran
+from tests.agent.jobs import RANK_ZERO, Process
 
 # The thread's save ends only after the main thread's has.
 SLOW = """
@@ -62,10 +62,7 @@ thread.join()
 def rank(tmp_path_factory: pytest.TempPathFactory) -> Process:
     """What was written about a program that does the one and then the other."""
     place = tmp_path_factory.mktemp("checkpoints")
-    (place / "program.py").write_text(SLOW + SAVING + EVALUATING, encoding="utf-8")
-    python = environments.environment("torch").python
-    done = run([place / "program.py"], place / "trace", python=python, variables=RANK_ZERO)
-    assert done.exit_code == 0, done.stderr
+    done = ran(SLOW + SAVING + EVALUATING, place, variables=RANK_ZERO)
     (rank,) = done.of_role("rank")
     return rank
 

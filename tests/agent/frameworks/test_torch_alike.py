@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from perfscope.agent.perfscope_agent.frameworks import torch_alike
-from tests.agent.jobs import RANK_ZERO, run
-from tests.support import environments
+from tests.agent.frameworks.torch_forks import ran
+from tests.agent.jobs import RANK_ZERO
 
 PROGRAM = """
 import json, sys, torch
@@ -71,17 +71,7 @@ KINDS = ("one_by_one", "at_once", "in_order", "large", "few", "detached", "in_tu
 @pytest.fixture(scope="module")
 def noted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any] | None]:
     """What is noted of each kind of program, in one process that loads PyTorch once."""
-    place = tmp_path_factory.mktemp("alike")
-    (place / "program.py").write_text(PROGRAM)
-    python = environments.environment("torch").python
-    job = run(
-        [place / "program.py", *KINDS],
-        place / "trace",
-        python=python,
-        cwd=place,
-        variables=RANK_ZERO,
-    )
-    assert job.exit_code == 0, job.stderr
+    job = ran(PROGRAM, tmp_path_factory.mktemp("alike"), *KINDS, variables=RANK_ZERO)
     assert job.process.metadata["agent_notes"] == []
     return dict(zip(KINDS, map(json.loads, job.stdout.splitlines()), strict=True))
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.agent.jobs import RANK_ZERO, Job, run
-from tests.support import environments
+from tests.agent.frameworks.torch_forks import ran
+from tests.agent.jobs import RANK_ZERO
 
 PROGRAM = """
 import json, sys, torch
@@ -64,22 +64,8 @@ print(json.dumps([torch_anomaly._passes, torch_anomaly._missed]))
 """
 
 
-def ran(tmp_path: Path, program: str) -> Job:
-    """A program of one rank, with PyTorch."""
-    (tmp_path / "program.py").write_text(program)
-    job = run(
-        [tmp_path / "program.py"],
-        tmp_path / "trace",
-        python=environments.environment("torch").python,
-        cwd=tmp_path,
-        variables=RANK_ZERO,
-    )
-    assert job.exit_code == 0, job.stderr
-    return job
-
-
 def test_gradients_that_are_searched_are_counted_and_timed(tmp_path: Path) -> None:
-    job = ran(tmp_path, PROGRAM)
+    job = ran(PROGRAM, tmp_path, variables=RANK_ZERO)
     metadata: dict[str, Any] = job.process.metadata
     assert metadata["agent_notes"] == []
     off, unsearched, sizes, (before, spent) = map(json.loads, job.stdout.splitlines())
@@ -99,7 +85,7 @@ def test_gradients_that_are_searched_are_counted_and_timed(tmp_path: Path) -> No
 
 
 def test_searches_take_little_memory_and_time_and_what_is_left_out_is_told(tmp_path: Path) -> None:
-    lines = ran(tmp_path, MEASURED).stdout.splitlines()
+    lines = ran(MEASURED, tmp_path, variables=RANK_ZERO).stdout.splitlines()
     large, unknown, late, walked = map(json.loads, lines)
     assert large == [0, True, 1 << 20]
     assert unknown == 3

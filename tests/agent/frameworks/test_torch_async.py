@@ -1,14 +1,12 @@
 """What returns before it is complete, collectives and messages: start, wait, bytes."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from perfscope.agent.perfscope_agent.recorder import Phase
-from tests.agent.jobs import RANK_ZERO, Job, Process, run
-from tests.support import environments
-from tests.support.environments import Environment
+from tests.agent.frameworks.torch_forks import ran
+from tests.agent.jobs import RANK_ZERO, Process
 
 # A group that names no backend has one for each kind of device.
 STARTED = """
@@ -71,27 +69,11 @@ if __name__ == "__main__":
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[list[Process]]:
     """The ranks of the one, and those of the other."""
-    place = tmp_path_factory.mktemp("pairs")
-    (place / "program.py").write_text(SHARDED_AND_PIPELINED)
-    python = environments.environment("torch").python
-    done = run([place / "program.py"], place / "trace", python=python, cwd=place)
-    assert (done.exit_code, done.stdout) == (0, b"1\n"), done.stderr  # who sent the last message
+    done = ran(SHARDED_AND_PIPELINED, tmp_path_factory.mktemp("pairs"))
+    assert done.stdout == b"1\n", done.stderr  # who sent the last message
     ranks = done.of_role("rank")
     assert len(ranks) == 4
     return [ranks[:2], ranks[2:]]
-
-
-def record(text: str, place: Path, environment: Callable[[str], Environment]) -> Job:
-    """A program of one rank, recorded."""
-    (place / "program.py").write_text(text)
-    done = run(
-        [place / "program.py", place / "store"],
-        place / "trace",
-        python=environment("torch").python,
-        variables=RANK_ZERO,
-    )
-    assert done.exit_code == 0, done.stderr
-    return done
 
 
 def calls(ranks: list[Process]) -> list[tuple[str, int, str]]:
@@ -114,10 +96,8 @@ def calls_of(rank: Process) -> list[tuple[str, int, str]]:
     ]
 
 
-def test_starts_and_waits_share_an_ordinal(
-    tmp_path: Path, environment: Callable[[str], Environment]
-) -> None:
-    done = record(STARTED, tmp_path, environment)
+def test_starts_and_waits_share_an_ordinal(tmp_path: Path) -> None:
+    done = ran(STARTED, tmp_path, tmp_path / "store", variables=RANK_ZERO)
     assert done.stdout == b"200.0\n"
     assert calls(done.of_role("rank")) == [
         ("all_reduce (async)", 0, "400:400"),

@@ -6,8 +6,8 @@ import pytest
 
 from perfscope.trace.operands import frame_of
 from tests.agent.frameworks.test_torch_async import calls_of
-from tests.agent.jobs import Process, run
-from tests.support import environments
+from tests.agent.frameworks.torch_forks import ran
+from tests.agent.jobs import Process
 
 PASSES = 20
 PROGRAM = f"""
@@ -63,11 +63,7 @@ FLOATS = 4096 * 4
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Process]:
     """The ranks in order; their metadata holds what PyTorch calls the argument as well."""
-    place = tmp_path_factory.mktemp("buffers")
-    (place / "program.py").write_text(PROGRAM)
-    python = environments.environment("torch").python
-    done = run([place / "program.py"], place / "trace", python=python)
-    assert done.exit_code == 0, done.stderr
+    done = ran(PROGRAM, tmp_path_factory.mktemp("buffers"))
     found = sorted(done.of_role("rank"), key=number)
     assert list(map(number, found)) == [0, 1]
     for one in found:

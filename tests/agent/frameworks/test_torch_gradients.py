@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.jobs import run
-from tests.support import environments
+from tests.agent.frameworks.torch_forks import ran
 
 TABLE = """
 import atexit, gc, os, sys, torch
@@ -56,11 +55,7 @@ ROWS_BYTES, HEAD_BYTES = 10_000 * 4 * 4, (4 * 10 + 10) * 4
 @pytest.fixture(scope="module")
 def noted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What is noted of a run of each kind: PyTorch is loaded once, and each is a fork of that."""
-    place = tmp_path_factory.mktemp("gradients")
-    (place / "program.py").write_text(TABLE)
-    python = environments.environment("torch").python
-    job = run([place / "program.py", *KINDS], place / "trace", python=python, cwd=place)
-    assert job.exit_code == 0, job.stderr
+    job = ran(TABLE, tmp_path_factory.mktemp("gradients"), *KINDS)
     ranks = job.of_role("rank")
     assert all("joined a job" in note for one in ranks for note in one.metadata["agent_notes"])
     told = [rank.metadata["frameworks"]["torch.distributed"] for rank in ranks]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.jobs import RANK_ZERO, run
-from tests.support import environments
+from tests.agent.frameworks.torch_forks import ran
+from tests.agent.jobs import RANK_ZERO
 
 PROGRAM = """
 import json, sys, torch
@@ -42,17 +42,7 @@ KINDS = ("frozen", "all", "no_grad", "by hand")
 @pytest.fixture(scope="module")
 def noted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any] | None]:
     """What is noted of each kind of program, in one process that loads PyTorch once."""
-    place = tmp_path_factory.mktemp("unused")
-    (place / "program.py").write_text(PROGRAM)
-    python = environments.environment("torch").python
-    job = run(
-        [place / "program.py", *KINDS],
-        place / "trace",
-        python=python,
-        cwd=place,
-        variables=RANK_ZERO,
-    )
-    assert job.exit_code == 0, job.stderr
+    job = ran(PROGRAM, tmp_path_factory.mktemp("unused"), *KINDS, variables=RANK_ZERO)
     assert job.process.metadata["agent_notes"] == []
     return dict(zip(KINDS, map(json.loads, job.stdout.splitlines()), strict=True))
 

@@ -1,9 +1,9 @@
-"""Several PyTorch programs in one job: each is a fork of a process that has loaded PyTorch."""
+"""PyTorch programs in jobs of one process, and several in one: forks of one that has loaded it."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.agent.jobs import Process, run
+from tests.agent.jobs import Job, Process, run
 from tests.support import environments
 
 ALL = """
@@ -17,6 +17,21 @@ for program in sys.argv[1:]:
         os._exit(0)  # PyTorch is not taken to pieces, which takes a fork half a second
     assert os.wait()[1] == 0, program
 """
+
+
+def ran(
+    program: str,
+    place: Path,
+    *arguments: str | Path,
+    variables: Mapping[str, str] | None = None,
+) -> Job:
+    """A program that has come to a good end."""
+    script = place / "program.py"
+    script.write_text(program, encoding="utf-8")
+    python = environments.environment("torch").python
+    job = run([script, *arguments], place / "trace", python=python, variables=variables)
+    assert job.exit_code == 0, job.stderr
+    return job
 
 
 def ranks_of(
