@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,20 +58,20 @@ dist.init_process_group("gloo", init_method=meeting, rank=own, world_size=2)
 values = torch.zeros(4)
 
 
-def forget_the_others():
-    open('hanging', 'w').write('yes')
-    while not os.path.exists('go on'):
+def forget_the_others(how):
+    open('hanging ' + how, 'w').write('yes')
+    while not os.path.exists('go on ' + how):
         time.sleep(0.02)
 
 
-dist.all_reduce(values)
-dist.barrier()
-if dist.get_rank() == 1:
-    forget_the_others()
-if sys.argv[1] == 'wait':
-    dist.all_reduce(values, async_op=True).wait()
-else:
-    dist.all_reduce(values)
+for how in sys.argv[1:]:
+    dist.barrier()
+    if dist.get_rank() == 1:
+        forget_the_others(how)
+    if how == 'wait':
+        dist.all_reduce(values, async_op=True).wait()
+    else:
+        dist.all_reduce(values)
 dist.destroy_process_group()
 """
 
@@ -169,18 +170,23 @@ def test_a_job_of_which_nothing_is_recorded_is_told_by_its_processes(tmp_path: P
     assert "hunter2" not in kept
 
 
-@pytest.mark.parametrize("how", ["at once", "wait"])
+def all_reduce_is_told(number: int, directory: Path) -> bool:
+    told = rf"torch\.distributed\.all_reduce .*#{number} .*\(all ranks\) .* rank 0 +rank 1\n"
+    return re.search(told, watch(directory).stdout) is not None
+
+
 def test_a_collective_of_torch_that_has_not_returned_is_told(
-    how: str, tmp_path: Path, mpich: Mpi, environment: Callable[[str], Environment]
+    tmp_path: Path, mpich: Mpi, environment: Callable[[str], Environment]
 ) -> None:
+    """The first one returns when all have called it, the other one is waited for."""
     (tmp_path / "job.py").write_text(TORCH_JOB, encoding="utf-8")
-    ranks = mpich.command(2, environment("torch").python, "job.py", how)
-    command = perfscope_command("run", "--", *ranks)
-    told = re.compile(r"torch\.distributed\.all_reduce .*#2 .*\(all ranks\) .* rank 0 +rank 1\n")
-    with started(command, cwd=tmp_path) as job:
-        wait_for_text(tmp_path / "hanging")
-        wait_for("the collective", lambda: told.search(watch(tmp_path / "trace").stdout))
-        (tmp_path / "go on").touch()
+    ways = {"at once": 1, "wait": 3}  # after how many others, barriers among them
+    ranks = mpich.command(2, environment("torch").python, "job.py", *ways)
+    with started(perfscope_command("run", "--", *ranks), cwd=tmp_path) as job:
+        for how, number in ways.items():
+            wait_for_text(tmp_path / f"hanging {how}")
+            wait_for("it", partial(all_reduce_is_told, number, tmp_path / "trace"))
+            (tmp_path / f"go on {how}").touch()
         _, errors = job.communicate(timeout=60)
         assert job.returncode == 0, errors
 
