@@ -18,7 +18,8 @@ _RULES: dict[AwaitedThing, str] = {
     """,
     AwaitedThing.TASK: "concurrent multiprocessing.pool joblib dask distributed ray celery",
     AwaitedThing.THREAD: "threading.Thread.join threading._shutdown _thread._ThreadHandle.join",
-    AwaitedThing.EVENT: "threading.Event threading.Condition threading.Barrier signal asyncio",
+    AwaitedThing.EVENT: "threading.Event threading.Condition threading.Barrier signal",
+    AwaitedThing.EVENT_LOOP: "asyncio",
     AwaitedThing.FILE_LOCK: "fcntl flock os.lockf filelock portalocker sqlite3",
     AwaitedThing.PIPE: """
         select selectors zmq poll ppoll pselect6 epoll_wait epoll_pwait read(pipe) readv(pipe)

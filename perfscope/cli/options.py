@@ -1,6 +1,7 @@
 """Options that several commands have, as decorators."""
 
 import math
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -49,9 +50,23 @@ def _rules(
     return tuple(rules)
 
 
+class _GivenPath(click.Path):
+    """A path that is not empty, as that of a variable without a value is: it would mean "."."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path.
+
+        Raises:
+            BadParameter: it is empty.
+        """
+        if not os.fspath(value):
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def path_option(*names: str, metavar: str, text: str, **more: Any) -> Callable[[Command], Command]:
     """An option that takes a path; `text` is its help."""
-    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, help=text, **more)
+    return click.option(*names, type=_GivenPath(path_type=Path), metavar=metavar, help=text, **more)
 
 
 def output_option(metavar: str, text: str, **more: Any) -> Callable[[Command], Command]:
@@ -61,7 +76,7 @@ def output_option(metavar: str, text: str, **more: Any) -> Callable[[Command], C
 
 def paths_argument(name: str, metavar: str) -> Callable[[Command], Command]:
     """The paths that a command reads, at least one."""
-    path = click.Path(path_type=Path)
+    path = _GivenPath(path_type=Path)
     return click.argument(name, metavar=metavar, nargs=-1, required=True, type=path)
 
 

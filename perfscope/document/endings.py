@@ -227,6 +227,21 @@ def failed_with(trace: Trace) -> str:
     return f"rank {first.number} {_raised_text(first.ending)}"
 
 
+def ended_with(trace: Trace) -> str:
+    """How the first rank to fail ended where no exception tells: `rank 0 was killed by ...`; or "".
+
+    Exceptions are told by `failed_with`; who was asked to end did not fail.
+    """
+    first = first_to_fail(trace)
+    if first is None or first.ending.raised is not None:
+        return ""
+    return _named_end(trace, first)
+
+
+def _named_end(trace: Trace, rank: Rank) -> str:
+    return f"rank {rank.number} {'was ' if _is_passive(rank) else ''}{ending_text(trace, rank)}"
+
+
 def _led_to(rank: Rank, failed: Rank) -> bool:
     """Whether SIGKILL ended a rank, as its parent saw at once, long before another one failed.
 
@@ -310,12 +325,10 @@ def _account(trace: Trace, early: list[Rank]) -> str:
     first = first_to_fail(trace)
     if first is not None:
         at = format_seconds(_failed_at_ns(first) * NS)
-        text = ending_text(trace, first)
-        verb = "was " if _is_passive(first) else ""
         others = len(early) - 1
         rest = f"; {counted(others, 'other rank')} ended after it"
         return (
-            f"The run was cut short {at} after the start: rank {first.number} {verb}{text}"
+            f"The run was cut short {at} after the start: {_named_end(trace, first)}"
             f"{rest if others else ''}."
         )
     end = format_seconds(max(rank.end_ns + rank.silent_ns for rank in early) * NS)

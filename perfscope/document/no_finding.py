@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
-from perfscope.document.endings import failed_with
+from perfscope.document.endings import ended_with, failed_with
 from perfscope.document.headline import Headline, apart, headline, outside, whole
 from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import wording
@@ -53,6 +53,8 @@ def first_action(
     """
     if raised := failed_with(run.results.trace):
         return f"Mend the error that ended the run, and record again: {raised}."
+    if ended := ended_with(run.results.trace):
+        return f"Find out what ended the run, and record again once it is mended: {ended}."
     if others:
         command = shlex.join(run.results.trace.command)
         how = f": `perfscope run -- {command}`" if 0 < len(command) <= LONGEST_COMMAND else ""

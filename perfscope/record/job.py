@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -190,7 +191,8 @@ def _tell_end(teller: _Teller, run: RunFile, shown: str) -> None:
     )
     size = units.format_bytes(found.size_bytes)
     teller.tell(
-        f"recorded {what} in {shown}/ ({size}{_lost(found)}); next: perfscope analyze {shown}/"
+        f"recorded {what} in {shown}/ ({size}{_lost(found)}); "
+        f"next: perfscope analyze {shlex.quote(f'{shown}/')}"
     )
 
 

@@ -373,6 +373,7 @@ class AwaitedThing(Named):
     TASK = "task", "the result of a task"
     THREAD = "thread", "the end of a thread"
     EVENT = "event", "an event of another thread"
+    EVENT_LOOP = "event_loop", "timers or messages of an event loop"
     PIPE = "pipe", "a pipe or socket"
     UNKNOWN = "unknown", "a thread, a lock or a queue"
 

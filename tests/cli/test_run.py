@@ -64,6 +64,19 @@ def test_it_says_why_a_python_could_not_be_recorded(record: Recorder, tmp_path: 
     assert "LD_PRELOAD" not in recorded.stderr
 
 
+def test_an_empty_directory_is_refused(record: Recorder, tmp_path: Path) -> None:
+    recorded = record(["true"], options=["--output", ""])
+    assert recorded.exit_code == 2
+    assert "Invalid value for '--output' / '-o': the path is empty" in recorded.stderr
+    assert not list(tmp_path.parent.glob(f"{tmp_path.name}-*"))  # which "." would be numbered as
+
+
+def test_what_to_do_next_can_be_pasted(record: Recorder) -> None:
+    recorded = record([sys.executable, "-c", "pass"], options=["--output", "mit Leer & ü"])
+    last = recorded.stderr.splitlines()[-1]
+    assert last.endswith("; next: perfscope analyze 'mit Leer & ü/'")
+
+
 @pytest.mark.parametrize("size", ["0", "12", "x"])
 def test_a_size_that_makes_no_sense_is_refused(record: Recorder, size: str) -> None:
     recorded = record(["true"], options=["--max-size", size])

@@ -109,6 +109,25 @@ def test_all_ranks_killed(mpich: Mpi, record: Recorder) -> None:
     assert document["run"]["incomplete_ranks"] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("ends", "code", "text"),
+    [
+        ("os.kill(os.getpid(), 9)", 128 + KILLED, "killed by SIGKILL (9)"),
+        ("os._exit(137)", 137, "exited with code 137"),
+    ],
+)
+def test_a_program_without_a_launcher(ends: str, code: int, text: str, record: Recorder) -> None:
+    steps = "import os, perfscope, time\nfor n in range(5): perfscope.step(); time.sleep(0.02)\n"
+    recorded = record([sys.executable, "-c", steps + ends])
+    assert recorded.exit_code == code
+    document = analyzed(recorded.directory)
+    assert texts(document) == [text]
+    assert (
+        f": rank 0 {'was ' if 'killed' in text else ''}{text}. "
+        in (document["verdict"]["sentence"])
+    )
+
+
 def test_an_exception_that_aborts(mpich: Mpi, record: Recorder) -> None:
     recorded = record(mpich.python_command(RANKS, "-m", "mpi4py", PROGRAM, "fail"))
     assert recorded.exit_code in (1, KILLED)

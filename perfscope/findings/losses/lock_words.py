@@ -15,6 +15,10 @@ ALONE = {
         "Fill the queue ahead of time, or with more threads or processes, as far as CPUs are free "
         "for them"
     ),
+    AwaitedThing.EVENT_LOOP: (
+        "No coroutine can go on meanwhile: start together what does not depend on each other, as "
+        "with asyncio.gather, or compute in that time"
+    ),
 }
 """By what is waited for: what to change."""
 

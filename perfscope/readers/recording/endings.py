@@ -114,7 +114,8 @@ def ending_of(
     """How a process ended, and the exception that ended it unless it then exited with 0.
 
     `seen` is what its parent saw; `command_exit` is (exit code, signal) of the command when this
-    process is the command itself.
+    process is the command itself. Of a command that a signal killed, the code is 128 + signal,
+    which says less than the signal.
     """
     ending = _ending(process, seen, command_exit)
     exited_well = ending.kind in {EndKind.FINALIZED, EndKind.EXITED} and ending.code == 0
@@ -130,6 +131,8 @@ def _ending(
     finalized = bool(flags & HeaderFlag.FINALIZED)
     if seen is not None and seen.signal is not None:
         return _killed(process, seen.signal, "seen by its launcher")
+    if seen is None and command_exit is not None and command_exit[1] is not None:
+        return _killed(process, command_exit[1], "signal of the command")
     if flags & HeaderFlag.ABORTED:
         return Ending(EndKind.ABORTED, process.exit_code, "MPI_Abort was called")
     code, source = _exit_code(process, seen, command_exit)
@@ -137,8 +140,6 @@ def _ending(
         return Ending(EndKind.FINALIZED, code, source or "MPI_Finalize returned")
     if code is not None:
         return Ending(EndKind.EXITED, code, source)
-    if command_exit is not None and command_exit[1] is not None:
-        return _killed(process, command_exit[1], "signal of the command")
     return Ending(EndKind.UNKNOWN, None, "nothing tells how it ended")
 
 

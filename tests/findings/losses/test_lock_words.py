@@ -28,6 +28,14 @@ def library(file: str, function: str) -> Place:
     return (function, f"{LIBRARY}/{file}", 3)
 
 
+EVENT_LOOP = [
+    library("asyncio/runners.py", "Runner.run"),
+    library("asyncio/base_events.py", "BaseEventLoop._run_once"),
+    library("selectors.py", "EpollSelector.select"),
+    ("epoll_wait", SYSTEM_CALL, 0),
+]
+
+
 @pytest.mark.parametrize(
     ("frames", "expected"),
     [
@@ -44,6 +52,7 @@ def library(file: str, function: str) -> Place:
         ([library("threading.py", "Thread.join"), ACQUIRE], AwaitedThing.THREAD),
         ([library("concurrent/futures/_base.py", "Future.result"), ACQUIRE], AwaitedThing.TASK),
         ([FLOCK], AwaitedThing.FILE_LOCK),
+        (EVENT_LOOP, AwaitedThing.EVENT_LOOP),
         ([FUTEX], AwaitedThing.UNKNOWN),
     ],
 )
@@ -124,6 +133,15 @@ def test_where_nobody_was_seen_that_is_said() -> None:
     (row,) = [one for one in found.evidence if one.label == "What holds it"]
     assert str(row.value).startswith("not seen: ")
     assert found.confidence is Confidence.HIGH  # nobody is suspected
+
+
+def test_coroutines_wait_for_no_other_thread() -> None:
+    found = waiting(*EVENT_LOOP, worker=None)
+    assert found.title.startswith("Waiting for timers or messages of an event loop takes ")
+    action = found.actions[0]
+    assert "train.py:40) waits for timers or messages of an event loop. " in action
+    assert "asyncio.gather" in action
+    assert "thread" not in action
 
 
 @pytest.mark.parametrize(

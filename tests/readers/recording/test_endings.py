@@ -88,14 +88,26 @@ def test_the_end_is_when_it_was_seen_unless_that_was_late(tmp_path: Path) -> Non
 
 
 def test_the_command_itself(tmp_path: Path) -> None:
-    direct = {"kind": "direct"}
-    ending = rank_of(tmp_path, MPI, exit_code=0, launcher=direct, signal=9).ending
-    assert ending.kind is EndKind.EXITED
-    ending = rank_of(tmp_path, MPI, launcher=direct, signal=9).ending
-    assert ending.code == 0
-    write_run(tmp_path, launcher=direct, exit_code=None, signal=9)
+    rank_of(tmp_path, MPI)
+    write_run(tmp_path, launcher={"kind": "direct"}, exit_code=3)
     ending = open_recording(tmp_path).ranks[0].ending
-    assert (ending.kind, ending.code) == (EndKind.KILLED, 9)
+    assert (ending.kind, ending.code) == (EndKind.EXITED, 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind"),
+    [
+        (HeaderFlag(0), EndKind.KILLED),
+        (MPI, EndKind.KILLED),
+        (DONE, EndKind.ABORTED_IN_TEARDOWN),
+        (HeaderFlag.EXITED, EndKind.ABORTED_IN_TEARDOWN),
+    ],
+)
+def test_a_command_that_a_signal_killed(tmp_path: Path, flags: HeaderFlag, kind: EndKind) -> None:
+    rank_of(tmp_path, flags)
+    write_run(tmp_path, launcher={"kind": "direct"}, exit_code=128 + 9, signal=9)
+    ending = open_recording(tmp_path).ranks[0].ending
+    assert (ending.kind, ending.code) == (kind, 9)
 
 
 def test_killed_after_python_had_run_its_exit_handlers(tmp_path: Path) -> None:
