@@ -26,7 +26,7 @@ from perfscope.attribution.stack_rules import (
 )
 from perfscope.attribution.waited_for import waited_for as thing_waited_for
 from perfscope.schema.enums import Activity, AwaitedThing
-from perfscope.trace.loops import innermost, loops_of, polling_loops
+from perfscope.trace.loops import polling_frames
 from perfscope.trace.model import Frame, Trace
 from perfscope.trace.started import starts_no_process
 
@@ -45,6 +45,12 @@ _POOLS = "multiprocessing.pool"
 
 _IN_LOCKS = frozenset({Activity.LOCK, Activity.SLEEP})
 """By which libraries wait for whatever they wait for."""
+
+_CLOCKS = frozenset(
+    (f"time.{name}{unit}", BUILT_IN)
+    for name in ("time", "monotonic", "perf_counter")
+    for unit in ("", "_ns")
+)
 
 _KEPT = "stack_activities"
 """Where a trace has its own, which stay as they are: `replace` makes a trace that has none yet."""
@@ -73,10 +79,16 @@ def _stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     awaited = [waited_for(frame) for frame in trace.frames]
     for place in _pools_of_threads(trace):
         told[place] = awaited[place] = None
-    for place in _polling(trace):
+    polling = polling_frames(trace)
+    for place in polling:
         told[place] = Told(Activity.LOCK)
     is_user = [is_user_file(frame.file) for frame in trace.frames]
-    found = [_of_stack(trace.frames, told, awaited, is_user, stack) for stack in trace.stacks]
+    found = [
+        Told(Activity.LOCK)
+        if _looks_at_a_clock(trace.frames, polling, stack)
+        else _of_stack(trace.frames, told, awaited, is_user, stack)
+        for stack in trace.stacks
+    ]
     prepared = is_input(trace, told, is_user, found)
     whole = (
         Activity.DATA_PREPARATION if prepares else one.activity
@@ -88,15 +100,11 @@ def _stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     return activities
 
 
-def _polling(trace: Trace) -> list[int]:
-    """The frames in loops that go round until another thread has changed something."""
-    polls = polling_loops(trace.ranks)
-    loops = loops_of(trace.ranks) if polls else {}
-    return [
-        place
-        for place, frame in enumerate(trace.frames)
-        if frame.key in polls and innermost(loops[frame.key], frame.line) in polls[frame.key]
-    ]
+def _looks_at_a_clock(
+    frames: Sequence[Frame], polling: frozenset[int], stack: Sequence[int]
+) -> bool:
+    """Whether all that a loop which only waits calls is a clock: the call is part of the wait."""
+    return len(stack) > 1 and stack[-2] in polling and frames[stack[-1]].key in _CLOCKS
 
 
 def _pools_of_threads(trace: Trace) -> list[int]:

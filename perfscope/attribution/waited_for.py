@@ -4,9 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from perfscope.attribution.activity_rules import module_of, prefixes
-from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL, is_user_file
+from perfscope.attribution.stack_rules import (
+    BUILT_IN,
+    NATIVE_FILES,
+    SYSTEM_CALL,
+    is_user_file,
+)
 from perfscope.judging import MAIN
 from perfscope.schema.enums import AwaitedThing
+from perfscope.trace.loops import polling_frames
 from perfscope.trace.model import Frame, Trace
 
 LOCKS = (AwaitedThing.LOCK, AwaitedThing.FILE_LOCK)
@@ -63,7 +69,17 @@ def main_wait(spent: Counter[int], trace: Trace) -> AwaitedThing:
     `spent` is how long, or how often, each stack was seen to wait.
     """
     by_kind: Counter[AwaitedThing] = Counter()
+    polling = polling_frames(trace)
     for stack, amount in spent.items():
-        by_kind[waited_for(trace.frames, trace.stacks[stack])] += amount
+        kind = waited_for(trace.frames, trace.stacks[stack])
+        if kind is AwaitedThing.UNKNOWN and _is_in(polling, trace.frames, trace.stacks[stack]):
+            kind = AwaitedThing.BUSY_LOOP
+        by_kind[kind] += amount
     kind, most = by_kind.most_common(1)[0]
     return kind if most >= MAIN * sum(by_kind.values()) else AwaitedThing.UNKNOWN
+
+
+def _is_in(polling: frozenset[int], frames: Sequence[Frame], stack: Sequence[int]) -> bool:
+    """Whether the innermost code of Python is in a loop that only waits."""
+    python = (place for place in reversed(stack) if frames[place].file not in NATIVE_FILES)
+    return next(python, -1) in polling

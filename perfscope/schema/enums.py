@@ -374,6 +374,7 @@ class AwaitedThing(Named):
     THREAD = "thread", "the end of a thread"
     EVENT = "event", "an event of another thread"
     EVENT_LOOP = "event_loop", "timers or messages of an event loop"
+    BUSY_LOOP = "busy_loop", "the end of a busy loop"
     PIPE = "pipe", "a pipe or socket"
     UNKNOWN = "unknown", "a thread, a lock or a queue"
 

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.trace.model import Frame, Function, Rank
+from perfscope.trace.model import Frame, Function, Rank, Trace
 from perfscope.trace.operands import frame_of
 from perfscope.trace.samples import LOOP_TURN_DTYPE
 
@@ -39,6 +39,17 @@ def loops_of(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
 def polling_loops(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
     """Those of them that keep nothing of what they look at: they wait until it has changed."""
     return _told(ranks, "polls", _lines)
+
+
+def polling_frames(trace: Trace) -> frozenset[int]:
+    """The frames in them: they go round until a time has come or another thread changed a thing."""
+    polls = polling_loops(trace.ranks)
+    loops = loops_of(trace.ranks) if polls else {}
+    return frozenset(
+        place
+        for place, frame in enumerate(trace.frames)
+        if frame.key in polls and innermost(loops[frame.key], frame.line) in polls[frame.key]
+    )
 
 
 def counted_loops(rank: Rank) -> list[tuple[Function, Lines] | None]:

@@ -1,5 +1,6 @@
 """Activities come from what the innermost frames belong to, not from the names of the user's."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.stack_rules import BUILT_IN, SYSTEM_CALL, is_user_file, label_stacks
-from perfscope.schema.enums import Activity
+from perfscope.attribution.waited_for import main_wait
+from perfscope.schema.enums import Activity, AwaitedThing
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
 PACKAGES = "/opt/env/lib/python3.12/site-packages"
@@ -369,5 +371,13 @@ def test_a_loop_that_only_looks_waits_as_in_a_lock() -> None:
     for place, line in enumerate((12, 13, 15)):
         builder.rank(0).stack(0.1 + 0.1 * place, [LOOP, ("fill", file, line)])
     builder.rank(0).stack(0.5, [LOOP, ("fill", file, 12), native("numpy.dot")])
-    found = [ACTIVITIES[int(place)] for place in stack_activities(builder.build())]
-    assert found == [Activity.LOCK, Activity.LOCK, Activity.INTERPRETER, Activity.NUMERIC]
+    # the time of day is looked at; that of the process passes only while it computes
+    builder.rank(0).stack(0.6, [LOOP, ("fill", file, 12), native("time.monotonic")])
+    builder.rank(0).stack(0.7, [LOOP, ("fill", file, 15), native("time.monotonic")])
+    builder.rank(0).stack(0.8, [LOOP, ("fill", file, 12), native("time.process_time")])
+    trace = builder.build()
+    found = [ACTIVITIES[int(place)] for place in stack_activities(trace)]
+    assert found[:4] == [Activity.LOCK, Activity.LOCK, Activity.INTERPRETER, Activity.NUMERIC]
+    assert found[4:] == [Activity.LOCK, Activity.INTERPRETER, Activity.INTERPRETER]
+    assert main_wait(Counter({0: 1, 4: 1}), trace) is AwaitedThing.BUSY_LOOP
+    assert main_wait(Counter({2: 1}), trace) is AwaitedThing.UNKNOWN

@@ -15,6 +15,10 @@ ALONE = {
         "Fill the queue ahead of time, or with more threads or processes, as far as CPUs are free "
         "for them"
     ),
+    AwaitedThing.BUSY_LOOP: (
+        "The loop only looks whether a time has come or something has changed: sleep until then, "
+        "or wait for an event, and leave the CPU to others"
+    ),
     AwaitedThing.EVENT_LOOP: (
         "No coroutine can go on meanwhile: start together what does not depend on each other, as "
         "with asyncio.gather, or compute in that time"
