@@ -54,6 +54,12 @@ def test_it_says_when_nothing_was_recorded(record: Recorder) -> None:
     assert "perfscope: nothing was recorded in trace/" in recorded.stderr
 
 
+def test_it_says_how_a_script_keeps_what_python_needs(record: Recorder) -> None:
+    recorded = record(["env", "PYTHONPATH=src", sys.executable, "-c", "pass"])
+    assert recorded.exit_code == 0
+    assert "add to it (PYTHONPATH=src:$PYTHONPATH)" in recorded.stderr
+
+
 def test_it_says_why_a_python_could_not_be_recorded(record: Recorder, tmp_path: Path) -> None:
     (tmp_path / "_ctypes.py").write_text("raise ImportError('no _ctypes here')")
     variables = {"PYTHONPATH": str(tmp_path)}

@@ -224,23 +224,6 @@ def test_the_first_thing_to_do_about_an_error_is_to_mend_it(evaluate_s: float) -
     assert "error" not in verdict(analyze_trace(training_run(plan)))["action"]
 
 
-@pytest.mark.parametrize(
-    ("ending", "how"),
-    [
-        (Ending(EndKind.KILLED, 11), "rank 1 was killed by SIGSEGV (11)"),
-        (Ending(EndKind.EXITED, 7), "rank 1 exited with code 7"),
-    ],
-)
-def test_an_end_without_an_error_is_looked_into_first(ending: Ending, how: str) -> None:
-    def fail(builder: TraceBuilder) -> None:
-        builder.rank(1).set(ending=ending)
-
-    found = verdict(analyze_trace(training_run(Plan(steps=20), change=fail)))
-    assert found["action"].startswith("Find out what ended the run, and record again once it is ")
-    assert how in found["action"]
-    assert how in found["sentence"]
-
-
 def test_processes_that_never_met_come_first() -> None:
     def alone(builder: TraceBuilder) -> None:
         builder.rank(0).set(metadata={"rank_environment": {"PMI_SIZE": "4"}})

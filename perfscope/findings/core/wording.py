@@ -126,6 +126,12 @@ def to_see_functions(results: Results) -> str:
         return "Record the job with perfscope run"
     if trace.has_stacks:
         return "Record once more with --stacks, which sees functions of compiled code too"
+    options = trace.environment.get("options")
+    if isinstance(options, dict) and options.get("stack_hz"):
+        return (
+            "Record once more without what kept stacks of Python out, as a script that sets "
+            "PYTHONPATH anew and options -E and -I of Python do"
+        )
     return "Record once more with --stack-hz 50 (the default)"
 
 

@@ -208,6 +208,13 @@ def _reads_pages(one: RankFiles | None) -> bool:
     return one.major_faults > 0 and one.read_bytes < one.major_faults * BYTES_PER_FAULT
 
 
+def _writes(results: Results) -> bool:
+    """Whether ranks mostly write files: advice on reading would not help them."""
+    read = sum(one.read_bytes for one in results.resources.files)
+    written = sum(one.written_bytes for one in results.resources.files)
+    return written > read
+
+
 def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...]:
     types = set(_types(results))
     actions = []
@@ -217,7 +224,13 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
             "columns si and so); if it does not, read what is needed of mapped files at once: the "
             "rank waits for pages, and reads little in calls."
         )
-    if types & PARALLEL or types & NETWORK:
+    if _writes(results):
+        actions.append(
+            "Write less often, in few large calls, and only what is needed (single precision, "
+            "compressed); or from a thread while the next steps run, or to a disk of the node "
+            "first."
+        )
+    elif types & PARALLEL or types & NETWORK:
         kind = min(types & (PARALLEL | NETWORK))
         actions.append(
             f"Copy the data from {kind} to a disk or RAM disk of the node before the job "
@@ -230,6 +243,8 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
         )
     if "lustre" in types:
         actions.append("Lustre: spread large files over more servers: lfs setstripe -c 8 DIR.")
+    if _writes(results):
+        return tuple(actions)
     actions.append(
         "Read few large files instead of many small ones (TFRecord, WebDataset, HDF5), and ahead "
         "of the training: DataLoader(num_workers=...), .prefetch(tf.data.AUTOTUNE)."

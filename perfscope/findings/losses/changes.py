@@ -53,7 +53,9 @@ CHANGES: dict[Activity, str] = {
     ),
     Activity.COMPILING: (
         "Compile once: keep the shapes and types of arguments constant, define functions once, and "
-        "pass eval() and exec() code that was compiled before the loop (`compile()`)."
+        "pass eval() and exec() code that was compiled before the loop (`compile()`). What is "
+        "compiled once already costs a longer run no more, and later runs less with the compiler's "
+        "cache on disk."
     ),
     Activity.IMPORTING: (
         "Import at the start of the program; keep the environment on a local disk."

@@ -144,17 +144,28 @@ def _operations(prepared: Prepared) -> tuple[Operation, ...]:
         detailed = rows - together + stands_for
         told = tells_bytes(code, sum(total[2] + total[3] for total in totals))
         calls = sum(total[0] for total in totals)
+        spent_ns = sum(total[1] for total in totals)
+        inside = _inside(spent_ns, wait_ns + transfer_ns) if together else 1.0
         results.append(
             Operation(
                 name=name_of(code),
                 calls=calls,
-                seconds=sum(total[1] for total in totals) / 1e9,
+                seconds=spent_ns / 1e9,
                 seconds_by_rank=tuple(total[1] / 1e9 for total in totals),
                 bytes_sent=sum(total[2] for total in totals) if told else None,
                 bytes_received=sum(total[3] for total in totals) if told else None,
-                wait_s=wait_ns / 1e9 if split else None,
-                transfer_s=transfer_ns / 1e9 if split else None,
+                wait_s=inside * wait_ns / 1e9 if split else None,
+                transfer_s=inside * transfer_ns / 1e9 if split else None,
                 detailed_calls=min(detailed, calls),
             )
         )
     return tuple(sorted(results, key=lambda result: (-result.seconds, result.name)))
+
+
+def _inside(spent_ns: int, split_ns: int) -> float:
+    """What part of waits and transfers lies inside calls, of which some are recorded as one.
+
+    Such a record goes on from the first of them to the last, with what the program does in between;
+    the totals count the calls alone.
+    """
+    return spent_ns / split_ns if split_ns > spent_ns else 1.0

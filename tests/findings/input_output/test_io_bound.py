@@ -1,5 +1,6 @@
 """Standing still for files: told from waiting for ranks, and from writing in the background."""
 
+import re
 from typing import Any
 
 import pytest
@@ -228,3 +229,12 @@ def test_short_file_phases_do_not_stand_for_samples() -> None:
     finding = analyze_trace(builder.build()).findings["io_bound"]
     assert finding.status is Status.NOT_MEASURED
     assert "--sample-hz" in finding.summary
+
+
+@pytest.mark.parametrize("file_systems", [[], [{"mount": "/scratch", "type": "lustre"}]])
+def test_who_writes_is_not_told_how_to_read(file_systems: list[dict[str, Any]]) -> None:
+    writes = judged(blocked_every=4, read_bytes=1 << 10, file_systems=file_systems)
+    assert writes.actions[0].startswith("Write less often, in few large calls, ")
+    assert not re.search(r"\b[Rr]ead\b", " ".join(writes.actions))
+    reads = judged(blocked_every=4, file_systems=file_systems)
+    assert not any("Write" in action for action in reads.actions)

@@ -3,6 +3,8 @@
 import pytest
 
 from perfscope.metrics.compute import compute
+from perfscope.trace.model import RowFlag
+from perfscope.trace.operations import code_of
 from tests.support.trace_builder import TraceBuilder
 
 
@@ -53,3 +55,18 @@ def test_communication_of_another_thread_does_not_stop_the_main_one() -> None:
     assert results.communication.wait_s_by_rank == (0.0, 0.0)
     assert results.efficiency.transfer_efficiency.value is None
     assert results.communication.operations[0].seconds == pytest.approx(8.0)
+
+
+def test_of_polls_that_are_recorded_as_one_the_calls_alone_count() -> None:
+    """1,000 tests of 1 ms stand for 2 s in which the program also ran code of its own."""
+    builder = TraceBuilder(2, end_s=10.0)
+    builder.rank(1).init(1.0).op("MPI_Send", 4.0, 4.1, peer=0, tag=1).finalize(9.0)
+    rank = builder.rank(0).init(0.4).op("MPI_Irecv", 0.5, 0.5, peer=1, tag=1, request=1)
+    rank.op("MPI_Test", 1.5, 3.5, request=1000, flags=RowFlag.COALESCED).finalize(9.0)
+    rank.set(totals={code_of("MPI_Test"): (1000, 10**9, 0, 0)})
+    results = compute(builder.build()).communication
+    polls = next(o for o in results.operations if o.name == "MPI_Test")
+    assert (polls.calls, polls.seconds) == (1000, 1.0)
+    assert polls.wait_s == pytest.approx(1.0)
+    assert polls.transfer_s == 0.0
+    assert results.wait_s_by_rank[0] == pytest.approx(2.0)  # the whole loop does nothing else
