@@ -128,7 +128,7 @@ class Wholes:
         if least_s < low_s or (is_by_assumption and not is_bound):
             return None
         whole_s = self.run_s or self.window_s
-        ends_s = [most_s] if most_s and most_s > seconds else []
+        ends_s = [most_s] if most_s and most_s >= seconds else []
         ends_s += [whole_s] if whole_s else []
         return low_s, None if is_bound or any(high_s >= end_s for end_s in ends_s) else high_s
 
@@ -144,20 +144,20 @@ class Wholes:
     ) -> str:
         """What a fix would save of this run, as measured, with its range.
 
-        `about 2.57 s, 27.5 % of this 9.36 s run (likely 2.31 s to 4.63 s: half of ...)`.
+        `about 2.57 s, 27.5 % of this 9.36 s run (at least 2.31 s in three of four ...)`. What is
+        saved on an idle host stands before it, with the range that is of it: other runs meet that.
         """
         more = beside or Beside()
         told = f"{ROUGHLY}{format_seconds(seconds)}{OR_MORE if is_least else ''}"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
-        told += " as measured" if more.idle else ""
         told += f", {more.what}" if more.what else ""
         if whole_s:
             told += f", {format_share(seconds / whole_s)} of this {format_seconds(whole_s)} {name}"
         why = UNDER_ASSUMPTIONS if is_by_assumption else BY_STEPS
         by_run = "" if is_bound else _ends(interval)
         ranged = more.record or (f"{by_run} {why}" if by_run else "")
-        told += f" ({ranged})" if ranged else ""
-        return f"{told}, or {more.idle}" if more.idle else told
+        behind = f" ({ranged})" if ranged else ""
+        return f"{more.idle}{behind}; as measured {told}" if more.idle else f"{told}{behind}"
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:

@@ -46,6 +46,18 @@ def format_seconds(seconds: float | None) -> str:
     return "0 s"
 
 
+def format_rest(whole_s: float, part_s: float) -> str:
+    """What is left of seconds, so that the three add up as they are printed: `33.3 s`.
+
+    50.02 s and 16.69 s leave 33.33 s, which is what 50.0 s and 16.7 s leave as well.
+    """
+    (whole, unit), (part, other) = (format_seconds(one).split(" ", 1) for one in (whole_s, part_s))
+    if not unit == other == "s":
+        return format_seconds(whole_s - part_s)
+    digits = min(len(one.partition(".")[2]) for one in (whole, part))
+    return f"{float(whole) - float(part):.{digits}f} s"
+
+
 def format_bytes(size_bytes: float | None) -> str:
     """A size in powers of 1024 with three significant digits: `512 B`, `1.50 GiB`."""
     if size_bytes is None or isnan(size_bytes):

@@ -10,6 +10,7 @@ from perfscope.units import (
     format_count,
     format_cpus,
     format_ratio,
+    format_rest,
     format_seconds,
     format_share,
     inside,
@@ -137,3 +138,17 @@ def test_one_of_several(several: str, one: str) -> None:
 )
 def test_names_keep_their_letters_inside_a_sentence(label: str, told: str) -> None:
     assert inside(label) == told
+
+
+@pytest.mark.parametrize(
+    ("whole_s", "part_s", "told"),
+    [
+        (50.02, 16.69, "33.3 s"),
+        (55.44, 28.16, "27.2 s"),  # which alone is 27.3 s
+        (14.9, 3.589, "11.3 s"),
+        (1.5, 0.25, "1.25 s"),
+        (300.0, 100.0, "3 min 20 s"),
+    ],
+)
+def test_what_is_left_adds_up_as_it_is_printed(whole_s: float, part_s: float, told: str) -> None:
+    assert format_rest(whole_s, part_s) == told

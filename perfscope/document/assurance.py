@@ -45,7 +45,7 @@ def assurance(
     told = (
         _answer(results, losses, checks, is_disturbed=is_disturbed),
         _seen(results, losses, is_disturbed=is_disturbed),
-        _would_show(results, is_disturbed=is_disturbed),
+        "" if is_disturbed else _would_show(results),
         _left_out(results),
     )
     return " ".join(one for one in told if one)
@@ -82,10 +82,10 @@ def _seen(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str:
     return f"Looked at: {told}, {format_share(useful)} of it known to be useful computation."
 
 
-def _would_show(results: Results, *, is_disturbed: bool) -> str:
+def _would_show(results: Results) -> str:
     """The least loss that the checks would have told of, by their bound and by the samples.
 
-    Where others had the CPUs a larger one may be hidden.
+    That is of a host that does nothing else: where others have the CPUs a larger one may be hidden.
     """
     ranks, window_s = results.trace.ranks, results.focus.length_ns * NS
     samples = [len(results.focus.within(rank.main_stacks)) for rank in ranks]
@@ -96,8 +96,7 @@ def _would_show(results: Results, *, is_disturbed: bool) -> str:
     if window_s <= 0 or share >= 1.0:
         return ""
     much = least_told(results, share)
-    when = "On an idle host" if is_disturbed else "As a rule"
-    told = f"{when}, a loss of a kind that is checked for would be reported from {much} on"
+    told = f"As a rule, a loss of a kind that is checked for would be reported from {much} on"
     if not sum(samples):
         return f"{told}, but of no function, as no stacks were sampled."
     return f"{told} (with {counted(sum(samples), 'stack sample')})."

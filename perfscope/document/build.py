@@ -35,17 +35,20 @@ from perfscope.errors import ExitCode, PerfscopeError
 from perfscope.files import replace_file
 from perfscope.findings.core.catalog import diagnoses
 from perfscope.findings.core.certainty import is_firm
-from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.finding import Finding, Gain, place_of
 from perfscope.findings.core.order import likely_s
+from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Place
 from perfscope.schema.enums import Account
 from perfscope.schema.findings import FindingRow, FirstAction, Waited
 from perfscope.schema.losses import Losses
 from perfscope.schema.run import Tool, Verdict
 from perfscope.schema.time import TimePart
 from perfscope.schema.write import Json, as_json, document_text
+from perfscope.trace.splits import split_of
 
 SCHEMA_VERSION: Final = "1"
 
@@ -137,10 +140,18 @@ def _rows(
             source_line=source_line(one, facts.results.trace) if one.id in answer.top else "",
             seen=seen(facts, one) if one.id in answer.top else None,
             may_be_host=may_be_host(one, answer.others_s),
+            set_at=_set_at(one, facts.results),
             only_waits=only_waits(facts, one, lost),
         )
         for one in findings
     )
+
+
+def _set_at(finding: Finding, results: Results) -> Place | None:
+    """The line of which the first action says that it may set a split."""
+    split = split_of(results.trace.ranks)
+    is_told = split is not None and any(place(split) in one for one in finding.actions[:1])
+    return place_of(split) if split is not None and is_told else None
 
 
 def _finding(finding: Finding, results: Results, leader: str | None) -> FindingRow:

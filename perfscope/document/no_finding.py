@@ -1,8 +1,8 @@
 """What is said of a run without findings, and what to do first with it."""
 
-import shlex
 from collections.abc import Sequence
 
+from perfscope.again import record_again
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.endings import ended_with, failed_with
@@ -30,9 +30,6 @@ TRAINS = 0.95
 GOOD_EFFICIENCY = 0.8
 """Below this parallel efficiency a run without findings is not called healthy."""
 
-LONGEST_COMMAND = 120
-"""Of a command that is told to be run again; a longer one only hides what is said."""
-
 MOST_CHARACTERS = 300  # of the reasons why nothing can be said: a terminal shows a sentence whole
 
 STRETCHED = {
@@ -56,8 +53,8 @@ def first_action(
     if ended := ended_with(run.results.trace):
         return f"Find out what ended the run, and record again once it is mended: {ended}."
     if others:
-        command = shlex.join(run.results.trace.command)
-        how = f": `perfscope run -- {command}`" if 0 < len(command) <= LONGEST_COMMAND else ""
+        command = record_again(run.results.trace.command)
+        how = f": `{command}`" if command else ""
         return f"Record again while nothing else uses the host's CPUs{how}."
     is_judged = any(finding.status not in UNKNOWN for finding in findings)
     is_unknown = not is_judged or unknown_efficiency(run.results) is not None

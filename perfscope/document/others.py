@@ -6,12 +6,12 @@ from perfscope.document.quality_host import of_host
 from perfscope.document.splits import as_measured
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.metrics.results import Results
-from perfscope.savings import Wholes, saves_more
+from perfscope.savings import ROUGHLY, Wholes, saves_more
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
-from perfscope.units import format_count, format_seconds, inside
+from perfscope.units import format_rest, format_seconds, inside
 
-OF_ALL = "Times below are as measured, with that load, unless stated otherwise."
+OF_ALL = "Times below are with that load, unless they are said to be of an idle host."
 """What the seconds that are told are of."""
 
 
@@ -37,18 +37,14 @@ def used_by_others(results: Results) -> str:
 def why_so_much(results: Results, gain: Gain | None) -> str:
     """Why other processes cost more than ranks wait for CPUs themselves, as a clause.
 
-    "" where they do not, and where ranks do not meet. How many calls a run made of which some steps
-    were left out is not told.
+    "" where they do not, and where ranks do not meet.
     """
     if gain is None or gain.own_s is None or not saves_more(gain.seconds, gain.own_s):
         return ""
     calls = max((_collectives(one) for one in results.trace.ranks), default=0)
     if calls < 2 or len(results.trace.ranks) < 2:
         return ""
-    many = "every collective call"
-    if results.whole_run is None:
-        many = f"any of {format_count(calls)} collective calls"
-    return f", as a rank without a CPU holds up the others in {many}"
+    return ", as a rank without a CPU holds up the others"
 
 
 def _collectives(rank: Rank) -> int:
@@ -70,7 +66,7 @@ def host_first(
     told = f"Processes outside the job {f'used {used}' if used else 'used its CPUs'}"
     told += f" and made this run {gain.roughly}{format_seconds(gain.seconds)} longer"
     if of.run_s and of.run_s > gain.seconds:
-        there = f"{gain.roughly}{format_seconds(of.run_s - gain.seconds)}"
+        there = f"{ROUGHLY}{format_rest(of.run_s, gain.seconds)}"
         told += f": {format_seconds(of.run_s)} in place of {there}"
     told += why
     return f"{told}. {OF_ALL}" if top and top[0].recommended else f"{told}."

@@ -37,19 +37,18 @@ def track_record(*, is_bound: bool, has_end: bool = True) -> str:
     return f"{those}, {half}, and two in three more than it."
 
 
-def likely(odds: tuple[float, float | None], *, is_bound: bool) -> str:
+def likely(odds: tuple[float, float | None], *, is_bound: bool, most: str = "") -> str:
     """The range of a saving, and what it rests on, as a clause behind the saving.
 
-    `odds` are its ends in seconds; of a range without an upper end that is None.
+    `odds` are its ends in seconds; of a range without an upper end that is None, and `most` says
+    what there is to save, if that is known.
     """
-    of = BOUNDS if is_bound else REPLAYED
+    least, much = (BOUNDS if is_bound else REPLAYED).half
     low_s, high_s = odds
-    least, most = of.half
-    those = f"of {of.programs} fixes in other programs"
-    if high_s is None:
-        return (
-            f"likely {format_seconds(low_s)} or more: three in four {those} saved at least "
-            f"{least:g} times the estimate"
-        )
-    ends = f"{format_seconds(low_s)} to {format_seconds(high_s)}"
-    return f"likely {ends}: half {those} saved {least:g} to {most:g} times the estimate"
+    told = (
+        f"likely at least {format_seconds(low_s)}: three in four fixes in other programs saved "
+        f"{least:g} times the estimate or more"
+    )
+    if high_s is not None:
+        return f"{told}, and one in four {much:g} times or more, here {format_seconds(high_s)}"
+    return f"{told}; {most}" if most else told

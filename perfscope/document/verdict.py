@@ -18,7 +18,13 @@ from perfscope.document.no_finding import (
     unknown_efficiency,
     without_findings,
 )
-from perfscope.document.others import beside_others, host_first, used_by_others, why_so_much
+from perfscope.document.others import (
+    beside_others,
+    host_first,
+    may_be_host,
+    used_by_others,
+    why_so_much,
+)
 from perfscope.document.splits import as_measured, of_this_run, under_load_s
 from perfscope.document.track_record import likely, track_record
 from perfscope.findings.core import thresholds
@@ -33,14 +39,14 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
-from perfscope.replay.model import Edit, Prediction
+from perfscope.replay.model import Edit, Level, Prediction
 from perfscope.replay.replay import Predicts
 from perfscope.savings import REPLACED, ROUGHLY, Beside, Wholes
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
-from perfscope.units import format_count, format_seconds, inside
+from perfscope.units import format_count, format_rest, format_seconds, inside
 
 MOST = 3
 FIRST = "singleton_worlds"  # makes the meaning of all others another
@@ -124,6 +130,7 @@ def _how_near(top: Sequence[Finding], of: Wholes) -> str:
 
 def _odds(saving: Gain, of: Wholes) -> tuple[float, float | None] | None:
     """The range of such fixes of other programs; None where it is not the one to tell."""
+    most_s = saving.spent.seconds if saving.spent else None
     if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
         return None
     return of.odds(
@@ -131,7 +138,7 @@ def _odds(saving: Gain, of: Wholes) -> tuple[float, float | None] | None:
         is_bound=saving.is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
-        most_s=saving.spent.seconds if saving.spent else None,
+        most_s=saving.seconds if _is_split(saving) else most_s,
     )
 
 
@@ -276,31 +283,51 @@ def _about(finding: Finding, of: Wholes, others: Gain | None = None) -> str:
     """
     if finding.recommended is None:
         return f"{finding.title}.{_unpriced(finding, of)}"
-    saving = as_measured(finding.recommended)
-    odds = _odds(saving, of)
-    is_told = saving.bridge or saving.spent or not saving.is_bound
+    saving, idle = as_measured(finding.recommended), _idle(finding, of, others)
+    ranged = finding.recommended if idle else saving
+    odds, is_least = _odds(ranged, of), saving.no_interval is NoInterval.UNSEEN
+    most = "" if is_least else _most(ranged)
+    is_told = saving.bridge or saving.spent or not saving.is_bound or most
     told = of.fix(
         saving.seconds,
         is_bound=saving.is_bound,
-        interval=saving.interval_s,
+        interval=ranged.interval_s,
         is_by_assumption=saving.is_by_assumption,
-        is_least=saving.no_interval is NoInterval.UNSEEN,
+        is_least=is_least,
         beside=Beside(
-            record=likely(odds, is_bound=saving.is_bound) if odds else "",
+            record=likely(odds, is_bound=ranged.is_bound, most=most) if odds else "",
             what="" if is_told else REPLACED,
-            idle=_idle(finding.recommended, of, others),
+            idle=idle,
         ),
     )
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
 
 
-def _idle(saving: Gain, of: Wholes, others: Gain | None) -> str:
+def _most(saving: Gain) -> str:
+    """What there is to save, as a clause, where that is as much as is told; "" not known."""
+    told = format_seconds(saving.seconds)
+    if saving.is_bound:  # the sentences of some say that it is half of that
+        is_all = saving.spent is not None or not saving.bridge
+        return f"{told} is all the time of what it replaces" if is_all else ""
+    return f"an even split frees no more than {told}" if _is_split(saving) else ""
+
+
+def _is_split(saving: Gain) -> bool:
+    """Whether it deals out the same work evenly, so that no fix of that kind saves more."""
+    return bool(saving.edits) and all(
+        one.level in (Level.EVEN, Level.SHARED) for one in saving.edits
+    )
+
+
+def _idle(finding: Finding, of: Wholes, others: Gain | None) -> str:
     """What is saved on an idle host, where that is less; "" where the host is, or not known."""
-    if others is None or under_load_s(saving) is None or not of.run_s:
+    saving = finding.recommended
+    if saving is None or others is None or under_load_s(saving) is None or not of.run_s:
         return ""
-    there_s = of.run_s - others.seconds
-    whole = f" of {format_seconds(there_s)}" if there_s > saving.seconds else ""
-    return f"{ROUGHLY}{format_seconds(saving.seconds)}{whole} on an idle host"
+    is_less = of.run_s - others.seconds > saving.seconds
+    whole = f" of {format_rest(of.run_s, others.seconds)}" if is_less else ""
+    told = f"{ROUGHLY}{format_seconds(saving.seconds)}{whole} on an idle host"
+    return f"{told}, if the program is the cause" if may_be_host(finding, others.seconds) else told
 
 
 def _unpriced(finding: Finding, of: Wholes) -> str:

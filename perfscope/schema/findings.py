@@ -138,6 +138,8 @@ class FindingRow(Outcome):
     # ranks differ by less than what processes outside the job cost, which may hold up one of them
     # the most: the first thing to do is to record on an idle host
     may_be_host: bool = False
+    # the line in which the split of the work may be set that is uneven: the one to open; else null
+    set_at: Place | None = None
     # `where` begins with a line that only waits for a thread of its rank, which makes the calls
     # that it is about: where these are made is not known
     only_waits: bool = False

@@ -69,9 +69,7 @@ def test_other_load_is_the_doubt_where_there_is_any() -> None:
     said = told(found, is_disturbed=True)
     assert said.startswith("Partly: nothing was found, but the busy host may hide something.")
     assert "known to be useful" not in said
-    assert " On an idle host, a loss of a kind that is checked for would be reported from " in told(
-        found, is_disturbed=True
-    )
+    assert "would be reported" not in said  # a larger one may be hidden
     assert " As a rule, a loss of a kind that is checked for would be " in told(found)
 
 

@@ -201,7 +201,7 @@ INFERRED = (
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "Saving: from the time of what the fix replaces; its new code may take some of it",
+            "Saving: from the time of what the fix replaces; what its new code takes is not taken",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},
@@ -362,7 +362,11 @@ POSSIBLE = {"status": "warn", "confidence": "medium", "gain_share": 0.2}
     ("changes", "load", "told"),
     [
         ({"confidence": "high"}, "", "Record again after the change"),
-        ({"confidence": "medium"}, "on a busy host", "Record this version on an idle host, too"),
+        (
+            {"confidence": "medium"},
+            "on a busy host",
+            "Record this version and the changed one on an idle host",
+        ),
         ({"confidence": "medium", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "is_inferred": True}, "", "Record the same run with the change"),
         ({"confidence": "low", "gain_interval_s": [0.0, 4.0]}, "", "Record a longer run before"),
@@ -381,7 +385,10 @@ def test_what_to_do_first_follows_from_how_sure_it_is(changes: Json, load: str, 
     row = leading(document, gain_s=2.0, **changes)
     if load:
         row["first_action"]["under_load_s"] = 3.0
-    advice = ("again after the change", "the same run with the change", "a longer run before")
+    advice = (
+        *("again after the change", "the same run with the change", "a longer run before"),
+        "version and the changed one on an idle host",
+    )
     assert told in words(document)
     assert sum(one in words(document) for one in advice) == 1
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from perfscope.report.sections import nothing_found
-from perfscope.report.sections.overview import what_to_do
+from perfscope.report.sections import nothing_found, unexplained
+from perfscope.report.sections.overview import also_seen, what_to_do
 from perfscope.schema.read import read_known
 from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_first_screen import two_problems, words
@@ -41,32 +41,79 @@ def test_beside_a_named_loss_the_rows_tell_where_it_is() -> None:
 @pytest.mark.parametrize("place", [None, 1000])
 def test_where_no_loss_is_named_none_is_placed(place: int | None) -> None:
     rows = told(without_findings(largest_loss=place))
-    assert (rows["Ranks"], rows["Line to open"]) == (
-        nothing_found.NO_RANK,
-        nothing_found.NOTHING_TO_CHANGE,
-    )
+    assert rows["Ranks"] == nothing_found.NO_RANK
+    # a place to look at is named only where a part of the run is large, as this one's waiting is
+    assert rows["Line to open"] == f"{nothing_found.NOTHING_TO_CHANGE}; to look at: network.py:54"
+
+
+def part(document: Json, seconds: float, **changes: Any) -> None:
+    """Makes a part of the 7.07 s run."""
+    row = document["breakdown"][0] | {"seconds": seconds, "share": seconds / 7.07, **changes}
+    document["breakdown"] = [one for one in document["breakdown"] if one["id"] != row["id"]] + [row]
+
+
+CONTENTION = {"id": "lost", "label": "Training: any contention", "cause": "cpu_wait"}
 
 
 @pytest.mark.parametrize(
-    ("seconds", "others_s", "is_told"), [(3.0, 2.0, True), (3.0, None, True), (0.2, 2.0, False)]
+    ("seconds", "others_s", "why"),
+    [
+        (3.0, 2.0, "how much of it is due to the busy host, this recording cannot tell"),
+        (3.0, None, "why is not known"),
+        (0.2, 2.0, ""),
+    ],
 )
-def test_what_the_job_takes_from_itself_is_told_in_words(
-    seconds: float, others_s: float | None, *, is_told: bool
+def test_a_large_loss_that_no_finding_claims_is_told_with_what_is_known_of_it(
+    seconds: float, others_s: float | None, why: str
 ) -> None:
     document = without_findings(others_s=others_s)
-    part = document["breakdown"][0]
-    label = "Training: any contention"
-    row = {"id": "lost", "label": label, "seconds": seconds, "cause": "cpu_wait"}
-    document["breakdown"].append(part | row)
-    assert ("Contention" in told(document)) == is_told
-    if is_told:
-        said = told(document)["Contention"]
-        assert said.startswith("Threads of the job waited 3.00 s per rank (42.4 % of the 7.07 s")
-        assert said.endswith(
-            "for CPUs, as far as is known for those of each other: “Training: any "
-            "contention” below."
+    document["breakdown"] = document["breakdown"][:1]
+    part(document, seconds, **CONTENTION)
+    rows = told(document)
+    assert ("Not explained" in rows) is bool(why)
+    if why:
+        assert rows["Not explained"] == (
+            f"“Training: any contention” takes 3.00 s per rank (42.4 % of the 7.07 s run): {why}."
         )
-        assert said in words(document)
+        assert rows["Not explained"] in words(document)
+    document["verdict"]["top"] = [document["findings"][0]["id"]]
+    assert not unexplained.unexplained(read_known(document))
+
+
+@pytest.mark.parametrize(
+    ("status", "is_noted"), [("info", True), ("pass", False), ("not_measured", False)]
+)
+def test_a_transfer_that_no_finding_claims_names_the_line_to_look_at(
+    status: str, *, is_noted: bool
+) -> None:
+    document = without_findings()
+    part(document, 3.0, id="communication_transfer", label="Communication: transfer")
+    document["breakdown"] = document["breakdown"][-1:]
+    note = document["findings"][0] | {
+        "id": "network_bound",
+        "status": status,
+        "title": "Data takes long in dots() (strips.py:64)",
+        "where": [{"file": "/job/strips.py", "line": 64, "function": "dots"}],
+    }
+    document["findings"] = [note]
+    rows = told(document)
+    what = "Data takes long in dots() (strips.py:64)" if is_noted else "“Communication: transfer” "
+    assert rows["Not explained"].startswith(what)
+    assert rows["Not explained"].endswith(" run): needed, as far as was checked.")
+    assert rows["Line to open"].endswith("; to look at: strips.py:64") is is_noted
+    assert not also_seen(read_known(document))  # it is told already
+
+
+def test_waiting_that_a_note_explains_is_not_told_as_unexplained() -> None:
+    document = without_findings()
+    part(document, 3.0, id="communication_wait", label="Communication: waiting")
+    document["breakdown"] = document["breakdown"][-1:]
+    note = document["findings"][0] | {"id": "transient_imbalance", "status": "info"}
+    document["findings"] = [note]
+    assert "Not explained" not in told(document)
+    assert [row.id for row, _ in also_seen(read_known(document))] == ["transient_imbalance"]
+    note["status"] = "pass"
+    assert told(document)["Not explained"].endswith(": why is not known.")
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,12 @@ def test_the_first_screen_has_one_clock_and_the_evidence_that_of_an_idle_host_to
 
 
 @pytest.mark.parametrize(
-    ("may_be_host", "others_s", "is_idle_first"),
-    [(True, 3.0, True), (False, 3.0, False), (False, 5.0, True), (False, None, False)],
+    ("may_be_host", "others_s"), [(True, 3.0), (False, 3.0), (False, 5.0), (False, None)]
 )
-def test_an_idle_host_comes_first_where_it_may_be_the_cause_or_took_most_of_the_run(
-    others_s: float | None, *, may_be_host: bool, is_idle_first: bool
+def test_an_idle_host_comes_first_where_a_busy_one_may_be_the_cause(
+    others_s: float | None, *, may_be_host: bool
 ) -> None:
-    """Of 7.07 s processes outside the job took so much."""
+    """Of 7.07 s processes outside the job took so much, which is no reason by itself."""
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_run_share=0.28, status="fail", confidence="high")
     row |= {"actions": ["Divide the work."], "may_be_host": may_be_host}
@@ -122,8 +121,36 @@ def test_an_idle_host_comes_first_where_it_may_be_the_cause_or_took_most_of_the_
     assert weight(found).word == ("Possible major problem" if may_be_host else "Major problem")
     assert answer(found).startswith("Partly: ") is may_be_host
     steps = dict(what_to_do(result, found))
-    assert ("on an idle host" in steps["First action"]) is is_idle_first
-    assert steps["Then" if is_idle_first else "First action"].startswith("Divide the work.")
+    first, then = steps["First action"], steps["Then"]
+    assert (
+        first.startswith("Record this version on an idle host: `perfscope run -- ") is may_be_host
+    )
+    assert (then if may_be_host else first).startswith("Divide the work.")
+
+
+@pytest.mark.parametrize(
+    ("loaded_s", "waited", "is_both", "is_why"),
+    [
+        (3.0, None, True, True),
+        (3.0, {"ranks": [1], "seconds": 1.0, "each_s": 1.0}, True, False),
+        (None, None, False, False),
+    ],
+)
+def test_on_a_busy_host_a_change_comes_first_with_its_reason(
+    loaded_s: float | None, waited: Json | None, *, is_both: bool, is_why: bool
+) -> None:
+    document = two_ranks_evaluation()
+    row = leading(document, gain_s=2.0, gain_run_share=0.28, status="fail", confidence="high")
+    row |= {"actions": ["Read it once."], "waited": waited}
+    row["first_action"]["under_load_s"] = loaded_s
+    result = read_known(document)
+    found = next(one for one in result.findings if one.id == row["id"])
+    steps = dict(what_to_do(result, found))
+    assert steps["First action"] == "Read it once."
+    assert (
+        steps["Then"].startswith("Record this version and the changed one on an idle ") is is_both
+    )
+    assert steps["Then"].endswith("no load makes the program do this.") is is_why
 
 
 @pytest.mark.parametrize(("is_inferred", "word"), [(True, "Likely major"), (False, "Major")])

@@ -69,10 +69,15 @@ def less_work(facts: ImbalanceFacts, split: Frame | None) -> str:
     if not left and top.usual_s <= 0:  # what most others do is nothing
         return f"{SPLIT.format(where)}: {spends(facts)}."
     less = f"{100 * (1.0 - left) * top.seconds / top.own_s:.0f} %"
-    given = f"and {others(facts)} that much more"
-    given = given if left else f"as much as {others(facts)} do"
-    set_at = f" {_set_at(split)}" if left else ""
-    return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}.{set_at}"
+    if not left:
+        given = f"as much as {others(facts)} do"
+        return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}."
+    moved = format_seconds((1.0 - left) * top.seconds)
+    each = " each" if len(facts.overloaded) > 1 else ""
+    return (
+        f"Move {moved} ({less}){each} of the work{place(facts)} from {who} to "
+        f"{others(facts)}: {spends(facts)}. {_set_at(split)}"
+    )
 
 
 def _set_at(split: Frame | None) -> str:
@@ -97,8 +102,7 @@ def why_differs(found: Judgment) -> str:
         0: "",
         1: ", and of what else is uneven as well",
     }[differs]
-    each = "" if is_told and differs else f", {format_seconds(left_s)} of that on each"
-    return f"{evenly}{each}{rest}."
+    return f"{evenly}{rest}."
 
 
 def spends(facts: ImbalanceFacts) -> str:
@@ -120,7 +124,7 @@ def spends(facts: ImbalanceFacts) -> str:
         return f"{told}, {'' if top.is_alone or not several else 'most of '}{rest} nothing"
     each = " in the median" if several else ""
     usual = f"{format_seconds(top.usual_s)}{each}"
-    return f"{told}, {format_seconds(top.seconds)} more than {rest} ({usual})"
+    return f"{told}, {rest} {usual}"
 
 
 def spends_more(facts: ImbalanceFacts, seconds: float, at: str = " there") -> str:

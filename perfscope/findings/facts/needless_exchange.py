@@ -21,8 +21,8 @@ FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
 """Of DistributedDataParallel, unless it is told otherwise."""
 
 BOTH_ENDS = (
-    "The lower end is the transfer alone; the upper end adds what main threads wait for CPUs that "
-    "the threads of the exchange use"
+    "The lower end is the transfer alone; the upper end adds the CPU time that its threads take "
+    "from the main threads"
 )
 
 

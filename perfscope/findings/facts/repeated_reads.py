@@ -127,9 +127,8 @@ def keep(again: ReadAgain) -> str:
 def _seen(again: ReadAgain) -> str:
     through = f" through {again.calls.lstrip('.')}()" if again.calls else ""
     return (
-        f"rank {again.rank} reads {format_bytes(again.read_bytes)}{through}, each byte of the "
-        f"{format_bytes(again.size_bytes)} in its open files at least {format_count(again.times)} "
-        "times on average"
+        f"rank {again.rank} reads {format_bytes(again.read_bytes)}{through}, each byte of its "
+        f"open files at least {format_count(again.times)} times on average"
     )
 
 

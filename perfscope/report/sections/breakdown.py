@@ -17,7 +17,7 @@ from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
-from perfscope.units import NS, counted, format_seconds, inside, listed
+from perfscope.units import NS, counted, format_rest, format_seconds, inside, listed
 
 OF_VERDICT, OF_WORK, LOST = "of_verdict", "of_work", "lost"
 TOTAL = "Whole run"
@@ -162,9 +162,10 @@ def of_others(result: Analysis) -> str:
             f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "
             "while other ranks are busy anyway"
         )
-    why = ", as ranks without a CPU move no data and keep others waiting"
-    longer = f"other rows{why if result.run.recorded_ranks > 1 else ''}"
-    return f"{as_it_was}, which cost it {cost}: {spent} in {where}, the rest in {longer}"
+    rest_s, met = cost_s - spent_s, [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
+    rest = format_rest(cost_s, spent_s)
+    other = f"the other {rest} in {called(met)}" if _hold(met, rest_s) else f"{rest} in other rows"
+    return f"Of the {cost} that the busy host cost, {spent} are in {where} and {other}"
 
 
 def _first(result: Analysis) -> FindingRow | None:

@@ -1,15 +1,12 @@
 """What the first screen tells where no finding says what to change."""
 
-from perfscope.judging import MAJOR
 from perfscope.places import place
-from perfscope.report.formats import percent, seconds
-from perfscope.report.palette import LOST_FILLS
-from perfscope.report.sections import breakdown
+from perfscope.report.formats import seconds
+from perfscope.report.sections import unexplained
 from perfscope.report.sections.quality import not_passed
 from perfscope.report.sections.where import RANKS, TO_OPEN
 from perfscope.report.views import rank_list
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.enums import LossKind
 
 NO_RANK = "none: no problem was found on any rank"
 NOTHING_TO_CHANGE = "none: no line to change was found"
@@ -24,7 +21,7 @@ def rows(result: Analysis) -> list[tuple[str, str]]:
         ("First action", verdict.action),
         *([] if verdict.top else not_passed(result)),
         ("Hot spots", verdict.hot_spots),
-        ("Contention", own_contention(result)),
+        ("Not explained", unexplained.text(unexplained.unexplained(result))),
     ]
     return [one for one in told if one[1]]
 
@@ -45,6 +42,8 @@ def nowhere(result: Analysis) -> list[tuple[str, str]]:
         return []
     ranks, line = _of_largest(result)
     told = [(RANKS, f"{NO_RANK}{ranks}")] if result.run.recorded_ranks > 1 else []
+    look = unexplained.lines(unexplained.unexplained(result))
+    line = f"; to look at: {look}" if look and not line else line
     return [*told, (TO_OPEN, f"{NOTHING_TO_CHANGE}{line}")]
 
 
@@ -61,26 +60,3 @@ def _of_largest(result: Analysis) -> tuple[str, str]:
         return on, " (the largest loss is in no one line)"
     at = place(first.where.function, first.where.file, first.where.line)
     return on, f" (the largest loss is in {at})"
-
-
-def own_contention(result: Analysis) -> str:
-    """What threads of the job wait for each other's CPUs, where no finding tells it; "" if little.
-
-    A row of the table has it, under a name that few know.
-    """
-    role = LOST_FILLS[LossKind.CPU_WAIT.value].role
-    mine = [row for row in breakdown.rows(result) if row.role == role]
-    spent_s = sum(row.seconds for row in mine)
-    if (
-        result.verdict.top
-        or not mine
-        or not result.run.wall_s
-        or spent_s < MAJOR * result.run.wall_s
-    ):
-        return ""
-    each = " per rank" if result.run.recorded_ranks > 1 else ""
-    share = f"{percent(spent_s / result.run.wall_s)} of the {seconds(result.run.wall_s)} run"
-    return (
-        f"Threads of the job waited {seconds(spent_s)}{each} ({share}) for CPUs, as far as is "
-        f"known for those of each other: {breakdown.called(mine)} below."
-    )

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
+from perfscope.again import record_again
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words
 from perfscope.report.sections import breakdown, efficiency, nothing_found
@@ -30,6 +31,7 @@ from perfscope.report.sections.sureness import (
     saving_sentence,
     why_behind,
 )
+from perfscope.report.sections.unexplained import unexplained
 from perfscope.report.sections.where import who
 from perfscope.report.text import sentences, stopped
 from perfscope.schema.analysis import Analysis
@@ -73,7 +75,7 @@ def _context(result: Analysis) -> Context:
         ],
         "command": [shlex.quote(part) for part in command[:MOST_ARGUMENTS]],
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
-        "facts": _facts(result),
+        "facts": _facts(result.run),
         "busy_host": BUSY_HOST,
         "host": verdict.host if is_host_first(verdict) else "",
         "verdict": own_sentence(verdict) or "There is no verdict on this run.",
@@ -127,10 +129,11 @@ def also_seen(result: Analysis) -> list[tuple[FindingRow, int]]:
     Those come first that name what they are about, and not a time which other work may have made.
     """
     told = BUSY_HOST_ID if result.verdict.others_s is not None else None
+    known = {told, *(one.note for one in unexplained(result))}
     noted = [
         (row, n)
         for n, row in enumerate(result.findings)
-        if row.status is Status.INFO and row.id != told
+        if row.status is Status.INFO and row.id not in known
     ]
     noted.sort(key=lambda one: not is_placed(one[0]))
     return [] if result.verdict.top else noted[:MOST_SEEN]
@@ -172,8 +175,8 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     is_leading = row.id in result.verdict.top[:1]
     if is_leading and not result.run.damage:
         is_busy = any(one.id == OTHER_WORK and one.status.is_fault for one in result.quality)
-        first = rather_idle(row, result.verdict.others_s, result.run.wall_s)
-        sure = advice_on(row, is_busy=is_busy and not first)
+        first = rather_idle(row, record_again(result.run.command))
+        sure = advice_on(row, is_busy=is_busy)
         after = [sure] if sure else []
         told = [*after, *told] if is_too_short(row) else [*told, *after]
         told = [first, " ".join(told)] if first else told
@@ -184,9 +187,8 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     return [*steps, (NOT_FIRST, f"{capitalized(behind)}.")] if behind else steps
 
 
-def _facts(result: Analysis) -> list[str]:
+def _facts(run: Run) -> list[str]:
     """What ran."""
-    run = result.run
     facts = [on_ranks(run)]
     if hosts := on_hosts(run):
         facts.append(hosts)

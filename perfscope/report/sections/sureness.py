@@ -31,8 +31,16 @@ CONFIRM = (
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
 FIX = "Record again after the change: `perfscope compare` shows what it saved."
-ON_IDLE = "Record this version on an idle host, too: this recording cannot be the baseline."
+BOTH_ON_IDLE = "Record this version and the changed one on an idle host"
+FIX_ON_IDLE = f"{BOTH_ON_IDLE}: `perfscope compare` shows what it saved."
+CONFIRM_ON_IDLE = (
+    f"{BOTH_ON_IDLE}, and let `perfscope compare` show what it saves and whether this was the "
+    "cause."
+)
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
+
+NOT_BY_LOAD = "The change comes first, as no load makes the program do this."
+"""Why a busy host is no reason to record again before a change."""
 
 
 _BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
@@ -228,8 +236,8 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        new = "its new code may take some of it"
-        new += ", which the range from other programs allows for" if has_range else ""
+        new = "what its new code takes is not taken off"
+        new += ", but is in the range, which is of fixes that were made" if has_range else ""
         return f"from the time of what the fix replaces; {new}{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
@@ -240,8 +248,7 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
         return "may be nothing. A longer recording would tell"
     low_s, high_s = interval
     if is_by_assumption(first):
-        least, most = map(seconds, interval)
-        return f"from replays of the run {UNDER_ASSUMPTIONS}: {least} to {most}"
+        return f"from replays of the run {UNDER_ASSUMPTIONS}"
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure
@@ -278,24 +285,18 @@ def is_loaded(row: FindingRow) -> bool:
     return row.first_action is not None and row.first_action.under_load_s is not None
 
 
-def rather_idle(row: FindingRow, others_s: float | None, run_s: float) -> str:
-    """To record on an idle host first, where other work took most of the run, or may be the cause.
+def rather_idle(row: FindingRow, command: str) -> str:
+    """To record on an idle host first, where what else its CPUs do may be the cause.
 
-    Ranks that are unevenly fast may be so by what else their CPUs do. "" of any other finding.
+    Ranks that are unevenly fast may be so by that. "" of any other finding. `command` is what
+    records the run again; "" not known.
     """
-    if others_s is None:
+    if not row.may_be_host:
         return ""
-    cost = f"other processes cost {seconds(others_s)}"
-    if row.may_be_host:
-        return (
-            "Record again on an idle host, and see whether the ranks still differ: "
-            f"{cost}, more than this fix saves, and may hold up one rank the most."
-        )
-    if others_s <= run_s - others_s:
-        return ""
+    how = f": `{command}`" if command else ""
     return (
-        f"Record again on an idle host: {cost} of the {seconds(run_s)} run, more than the job "
-        "itself took."
+        f"Record this version on an idle host{how}. The ranks may no longer differ, as other "
+        "processes may hold up one rank the most."
     )
 
 
@@ -319,5 +320,8 @@ def advice_on(row: FindingRow, *, is_busy: bool) -> str:
         return RECORD_AGAIN
     is_low = row.confidence is Confidence.LOW
     is_unpriced = first_of(row).gain_s is None
-    told = CONFIRM if is_unpriced or is_low or row.is_inferred or doubt(row) else FIX
-    return f"{told} {ON_IDLE}" if is_busy or is_loaded(row) else told
+    is_open = is_unpriced or is_low or row.is_inferred or bool(doubt(row))
+    if not (is_busy or is_loaded(row)) or row.may_be_host:
+        return CONFIRM if is_open else FIX
+    told = CONFIRM_ON_IDLE if is_open else FIX_ON_IDLE
+    return told if row.waited else f"{told} {NOT_BY_LOAD}"

@@ -5,9 +5,11 @@ from perfscope.report.formats import seconds
 from perfscope.report.text import shortened
 from perfscope.report.views import rank_list
 from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Place
+from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import FindingRow, Outcome
 from perfscope.structures import dataclass
-from perfscope.units import format_share
+from perfscope.units import NS, format_share
 
 RANKS = "Ranks"
 TO_OPEN = "Line to open"
@@ -72,8 +74,23 @@ def who(result: Analysis, row: Outcome) -> str:
     many = len(waited.ranks)
     each = f" {seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
     whom = "it" if len(row.ranks) == 1 else "them"
-    wait = f"{'wait' if many > 1 else 'waits'}{each} for {whom}"
+    wait = f"{'wait' if many > 1 else 'waits'}{each} for {whom}{_of_place(result, row, many)}"
     return f"{named}; {rank_list(waited.ranks)} {wait}"
+
+
+def _of_place(result: Analysis, row: Outcome, waiting: int) -> str:
+    """How much of the wait is for the place that a finding names, where it is for others as well.
+
+    Why ranks may wait longer than the others work longer there.
+    """
+    of = [one for one in result.losses.entries if row.id in one.findings]
+    of = [one for one in of if one.kind is LossKind.WAITING]
+    there = [one for one in of if one.where is not None and one.where in row.where[:1]]
+    if not there or len(there) == len(of):
+        return ""
+    frame = row.where[0]
+    there_s = sum(one.waiting_ns for one in there) * NS / waiting
+    return f", {seconds(there_s)} of that for {called(frame.function, frame.file, frame.line)}"
 
 
 def line_of(row: Outcome) -> Line:
@@ -89,6 +106,8 @@ def line_of(row: Outcome) -> Line:
     if not frame.file or not frame.line:
         return Line(TO_OPEN, "", function=name, note="its line is not known")
     at = f"{file_name(frame.file)}:{frame.line}"
+    if isinstance(row, FindingRow) and row.set_at is not None and row.set_at.file:
+        return _setting(row.set_at, f"{at} in {name}" if name != at else at)
     if isinstance(row, FindingRow) and row.only_waits:
         return Line(TO_OPEN, "", note=f"not known: {at} {ONLY_WAITS}")
     return Line(
@@ -99,6 +118,16 @@ def line_of(row: Outcome) -> Line:
         row.source_line or "" if isinstance(row, FindingRow) else "",
         NOT_TO_CHANGE if is_elsewhere else _mostly(row),
     )
+
+
+def _setting(split: Place, costs: str) -> Line:
+    """The line that may set how work is split, with that in which the time goes."""
+    at, name = (
+        f"{file_name(split.file)}:{split.line}",
+        called(split.function, split.file, split.line),
+    )
+    path, function = f"{split.file}:{split.line}", "" if name == at else name
+    return Line(TO_OPEN, at, path, function, note=f"may set the split; the time goes in {costs}")
 
 
 def _mostly(row: Outcome) -> str:

@@ -1,0 +1,100 @@
+"""Large losses that no finding claims: why each is no problem, or where to look."""
+
+from collections import defaultdict
+
+from perfscope.judging import MAJOR
+from perfscope.places import file_name, place
+from perfscope.report.formats import percent, seconds
+from perfscope.report.palette import LOST_FILLS
+from perfscope.report.sections import breakdown
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.common import Place
+from perfscope.schema.enums import Account, LossKind, Status
+from perfscope.schema.time import SMALLER_CAUSE
+from perfscope.structures import dataclass
+
+BY_NOTE = {
+    Account.COMMUNICATION_TRANSFER.value: "network_bound",
+    Account.COMMUNICATION_WAIT.value: "transient_imbalance",
+}
+"""Which finding, that is no problem, tells more of a part of the run, by its role."""
+
+OF_HOST = "how much of it is due to the busy host, this recording cannot tell"
+NEEDED = "needed, as far as was checked"
+OPEN = "why is not known"
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """A part of the run, and what is said of it."""
+
+    role: str
+    text: str
+    where: Place | None  # where to look
+    note: str = ""  # id of the finding that it tells of, which need not be told again
+
+
+def unexplained(result: Analysis) -> list[Unexplained]:
+    """Parts of the run that are as large as a major problem, where no finding leads.
+
+    What other processes took is told before all else, and what ranks wait by turns in a note.
+    """
+    verdict, wall_s = result.verdict, result.run.wall_s
+    if verdict.top or not wall_s or verdict.efficiency.value is None:
+        return []
+    spent: defaultdict[str, list[breakdown.Row]] = defaultdict(list)
+    for row in breakdown.rows(result):
+        if row.role in _lost_roles():
+            spent[row.role].append(row)
+    large = [rows for rows in spent.values() if _share(rows) >= MAJOR]
+    return [one for rows in large if (one := _told(result, rows)) is not None]
+
+
+def text(found: list[Unexplained]) -> str:
+    """All of them in a row of the first screen; "" for none."""
+    return " ".join(f"{one.text}." for one in found)
+
+
+def lines(found: list[Unexplained]) -> str:
+    """The lines to look at; "" where none is known."""
+    places = [one.where for one in found if one.where is not None and one.where.file]
+    return ", ".join(dict.fromkeys(f"{file_name(one.file)}:{one.line}" for one in places))
+
+
+def _lost_roles() -> set[str]:
+    own = {LossKind.OTHER_PROCESSES.value, SMALLER_CAUSE}
+    lost = {fill.role for cause, fill in LOST_FILLS.items() if cause not in own}
+    return lost | breakdown.COMMUNICATION_ROLES
+
+
+def _share(rows: list[breakdown.Row]) -> float:
+    return sum(row.share for row in rows)
+
+
+def _told(result: Analysis, rows: list[breakdown.Row]) -> Unexplained | None:
+    role, name = rows[0].role, BY_NOTE.get(rows[0].role, "")
+    note = next((one for one in result.findings if one.id == name), None)
+    is_noted = note is not None and note.status is Status.INFO
+    if is_noted and role == Account.COMMUNICATION_WAIT.value:
+        return None  # the note says why
+    many = result.run.recorded_ranks > 1
+    amount = f"{seconds(sum(row.seconds for row in rows))}{' per rank' if many else ''}"
+    what = f"{breakdown.called(rows)} takes {amount}"
+    where = _where(result, role)
+    if note is not None and is_noted and note.where:
+        where, what = note.where[0], note.title
+    elif where is not None:
+        what += f", mainly in {place(where.function, where.file, where.line)}"
+    why = OPEN
+    if result.verdict.others_s is not None:
+        why = OF_HOST
+    elif role in breakdown.COMMUNICATION_ROLES - {Account.COMMUNICATION_WAIT.value}:
+        why = NEEDED
+    share = f"{percent(_share(rows))} of the {seconds(result.run.wall_s)} run"
+    return Unexplained(role, f"{what} ({share}): {why}", where, name if is_noted else "")
+
+
+def _where(result: Analysis, role: str) -> Place | None:
+    """Where most of it is, that is in one place."""
+    mine = [one for one in result.losses.entries if breakdown.cause_role(one) == role]
+    return next((one.where for one in mine if one.where is not None), None)

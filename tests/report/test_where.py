@@ -1,0 +1,66 @@
+"""Where a finding is: the line to open, and for what others wait."""
+
+from typing import Any
+
+import pytest
+
+from perfscope.report.sections.where import line_of, who
+from perfscope.schema.findings import FindingRow
+from perfscope.schema.read import read_known
+from tests.report.page_numbers import plain
+from tests.report.sample_document import two_ranks_evaluation
+from tests.report.test_first_screen import leading
+
+Json = dict[str, Any]
+COSTS: Json = {"file": "/job/plate.py", "line": 12, "function": "relax"}
+SPLIT: Json = {"file": "/job/tiles.py", "line": 8, "function": "mine"}
+MODULE: Json = {"file": "/job/tiles.py", "line": 8, "function": "<module>"}
+
+
+def first(document: Json) -> FindingRow:
+    result = read_known(document)
+    return next(one for one in result.findings if one.id in result.verdict.top[:1])
+
+
+@pytest.mark.parametrize(
+    ("split", "told"),
+    [
+        (None, "plate.py:12 in relax()"),
+        (
+            SPLIT,
+            "tiles.py:8 in mine() (may set the split; the time goes in plate.py:12 in relax())",
+        ),
+        (MODULE, "tiles.py:8 (may set the split; the time goes in plate.py:12 in relax())"),
+    ],
+)
+def test_of_an_uneven_split_the_line_that_sets_it_is_the_one_to_open(
+    split: Json | None, told: str
+) -> None:
+    document = two_ranks_evaluation()
+    leading(document).update(where=[COSTS], set_at=split, source_line="", seen=None)
+    found = line_of(first(document))
+    assert (found.label, found.text) == ("Line to open", told)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "told"),
+    [
+        ((), ""),
+        ((SPLIT,), ", 2.00 s of that for relax()"),
+        ((SPLIT, None), ", 2.00 s of that for relax()"),
+    ],
+)
+def test_of_a_wait_the_part_is_told_that_is_for_the_place_of_the_finding(
+    elsewhere: tuple[Json | None, ...], told: str
+) -> None:
+    document = two_ranks_evaluation()
+    row = leading(document)
+    waited = {"ranks": [1], "seconds": 3.0, "each_s": 3.0}
+    row.update(where=[COSTS], ranks=[0], waited=waited, holder=None)
+    entry = document["losses"]["entries"][0] | {"kind": "waiting", "findings": [row["id"]]}
+    places = [(COSTS, 2_000_000_000), *((one, 500_000_000) for one in elsewhere)]
+    document["losses"]["entries"] = [
+        entry | {"where": where, "waiting_ns": ns} for where, ns in places
+    ]
+    result = read_known(document)
+    assert plain(who(result, first(document))) == f"rank 0; rank 1 waits 3.00 s for it{told}"
