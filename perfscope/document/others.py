@@ -53,23 +53,36 @@ def _collectives(rank: Rank) -> int:
 
 
 def host_first(
-    top: Sequence[Finding], gain: Gain | None, of: Wholes, *, used: str = "", why: str = ""
+    top: Sequence[Finding],
+    gain: Gain | None,
+    of: Wholes,
+    *,
+    used: str = "",
+    why: str = "",
+    ends: tuple[float, float] | None = None,
 ) -> str:
     """What other work on the host costs, in front of all else: what the run is without it.
 
     That has to be known to read a saving, and what was looked at where nothing is to be fixed.
-    `used` is how many CPUs others used, `why` a clause about how much it costs. "" where
-    nobody knows what it costs.
+    `used` is how many CPUs others used, `why` a clause about how much it costs, `ends` the seconds
+    between which the run lies without it. "" where nobody knows what it costs.
     """
     if gain is None:
         return ""
     told = f"Processes outside the job {f'used {used}' if used else 'used its CPUs'}"
     told += f" and made this run {gain.roughly}{format_seconds(gain.seconds)} longer"
     if of.run_s and of.run_s > gain.seconds:
-        there = f"{ROUGHLY}{format_rest(of.run_s, gain.seconds)}"
+        there = f"{ROUGHLY}{format_rest(of.run_s, gain.seconds)}{_between(of, gain, ends)}"
         told += f": {format_seconds(of.run_s)} in place of {there}"
     told += why
     return f"{told}. {OF_ALL}" if top and top[0].recommended else f"{told}."
+
+
+def _between(of: Wholes, gain: Gain, ends: tuple[float, float] | None) -> str:
+    """Both ends of what the run is without it, where what is told lies between them; else ""."""
+    low, high = (format_seconds(one) for one in ends or (0.0, 0.0))
+    is_between = ends is not None and ends[0] <= (of.run_s or 0.0) - gain.seconds <= ends[1]
+    return f" ({low} to {high})" if is_between and low != high else ""
 
 
 def beside_others(of_job: str, top: Sequence[Finding], host: str) -> str:

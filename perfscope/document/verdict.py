@@ -75,7 +75,7 @@ def verdict(
         of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
     else:
         of_job = "" if top[0].damage in told else _about(top[0], of, of_run)
-    host = _host(results, top, of_run, of)
+    host = _host(run, top, of_run, of)
     assured = partial(assurance, results, findings, losses, checks)
     beside = beside_others(_with_outside(of_job, results, top), top, host)
     whole = "" if top and top[0].damage in told else how_to_be_whole(results)
@@ -113,10 +113,13 @@ def _beside_idle_host(run: Facts, others: Gain, found: Verdict) -> Verdict:
     )
 
 
-def _host(results: Results, top: Sequence[Finding], others: Gain | None, of: Wholes) -> str:
+def _host(run: Facts, top: Sequence[Finding], others: Gain | None, of: Wholes) -> str:
     """What processes outside the job cost, how much they used, and why it costs so much."""
-    why = why_so_much(results, others)
-    return host_first(top, others, of, used=used_by_others(results), why=why)
+    if others is None:
+        return ""
+    idle, why = run.idle_run, why_so_much(run.results, others)
+    ends = (idle.low_s, idle.high_s) if idle else None
+    return host_first(top, others, of, used=used_by_others(run.results), why=why, ends=ends)
 
 
 def _how_near(top: Sequence[Finding], of: Wholes) -> str:

@@ -58,7 +58,7 @@ CONTENTION = {"id": "lost", "label": "Training: any contention", "cause": "cpu_w
 @pytest.mark.parametrize(
     ("seconds", "others_s", "why"),
     [
-        (3.0, 2.0, "how much of it is due to the busy host, this recording cannot tell"),
+        (3.0, 2.0, "how much of that is due to the busy host, this recording cannot tell"),
         (3.0, None, "why is not known"),
         (0.2, 2.0, ""),
     ],
@@ -70,12 +70,12 @@ def test_a_large_loss_that_no_finding_claims_is_told_with_what_is_known_of_it(
     document["breakdown"] = document["breakdown"][:1]
     part(document, seconds, **CONTENTION)
     rows = told(document)
-    assert ("Not explained" in rows) is bool(why)
+    assert ("To look at" in rows) is bool(why)
     if why:
-        assert rows["Not explained"] == (
+        assert rows["To look at"] == (
             f"“Training: any contention” takes 3.00 s per rank (42.4 % of the 7.07 s run): {why}."
         )
-        assert rows["Not explained"] in words(document)
+        assert rows["To look at"] in words(document)
     document["verdict"]["top"] = [document["findings"][0]["id"]]
     assert not unexplained.unexplained(read_known(document))
 
@@ -98,8 +98,8 @@ def test_a_transfer_that_no_finding_claims_names_the_line_to_look_at(
     document["findings"] = [note]
     rows = told(document)
     what = "Data takes long in dots() (strips.py:64)" if is_noted else "“Communication: transfer” "
-    assert rows["Not explained"].startswith(what)
-    assert rows["Not explained"].endswith(" run): needed, as far as was checked.")
+    assert rows["To look at"].startswith(what)
+    assert rows["To look at"].endswith(" run): needed, as far as was checked.")
     assert rows["Line to open"].endswith("; to look at: strips.py:64") is is_noted
     assert not also_seen(read_known(document))  # it is told already
 
@@ -110,10 +110,10 @@ def test_waiting_that_a_note_explains_is_not_told_as_unexplained() -> None:
     document["breakdown"] = document["breakdown"][-1:]
     note = document["findings"][0] | {"id": "transient_imbalance", "status": "info"}
     document["findings"] = [note]
-    assert "Not explained" not in told(document)
+    assert "To look at" not in told(document)
     assert [row.id for row, _ in also_seen(read_known(document))] == ["transient_imbalance"]
     note["status"] = "pass"
-    assert told(document)["Not explained"].endswith(": why is not known.")
+    assert told(document)["To look at"].endswith(": why is not known.")
 
 
 @pytest.mark.parametrize(

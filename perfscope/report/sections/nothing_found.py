@@ -21,7 +21,7 @@ def rows(result: Analysis) -> list[tuple[str, str]]:
         ("First action", verdict.action),
         *([] if verdict.top else not_passed(result)),
         ("Hot spots", verdict.hot_spots),
-        ("Not explained", unexplained.text(unexplained.unexplained(result))),
+        ("To look at", unexplained.text(unexplained.unexplained(result))),
     ]
     return [one for one in told if one[1]]
 

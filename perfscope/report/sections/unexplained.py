@@ -19,7 +19,7 @@ BY_NOTE = {
 }
 """Which finding, that is no problem, tells more of a part of the run, by its role."""
 
-OF_HOST = "how much of it is due to the busy host, this recording cannot tell"
+OF_HOST = "how much of that is due to the busy host, this recording cannot tell"
 NEEDED = "needed, as far as was checked"
 OPEN = "why is not known"
 
@@ -28,8 +28,8 @@ OPEN = "why is not known"
 class Unexplained:
     """A part of the run, and what is said of it."""
 
-    role: str
     text: str
+    why: str
     where: Place | None  # where to look
     note: str = ""  # id of the finding that it tells of, which need not be told again
 
@@ -51,8 +51,10 @@ def unexplained(result: Analysis) -> list[Unexplained]:
 
 
 def text(found: list[Unexplained]) -> str:
-    """All of them in a row of the first screen; "" for none."""
-    return " ".join(f"{one.text}." for one in found)
+    """All of them in a row of the first screen, those of one reason together; "" for none."""
+    whys = dict.fromkeys(one.why for one in found)
+    told = ["; ".join(one.text for one in found if one.why == why) for why in whys]
+    return " ".join(f"{what}: {why}." for what, why in zip(told, whys, strict=True))
 
 
 def lines(found: list[Unexplained]) -> str:
@@ -91,7 +93,7 @@ def _told(result: Analysis, rows: list[breakdown.Row]) -> Unexplained | None:
     elif role in breakdown.COMMUNICATION_ROLES - {Account.COMMUNICATION_WAIT.value}:
         why = NEEDED
     share = f"{percent(_share(rows))} of the {seconds(result.run.wall_s)} run"
-    return Unexplained(role, f"{what} ({share}): {why}", where, name if is_noted else "")
+    return Unexplained(f"{what} ({share})", why, where, name if is_noted else "")
 
 
 def _where(result: Analysis, role: str) -> Place | None:

@@ -166,6 +166,17 @@ def test_what_others_cost_is_told_where_nobody_knows_how_many_cpus_they_used() -
 
 
 @pytest.mark.parametrize(
+    ("ends", "told"),
+    [((12.0, 15.0), " (12.0 s to 15.0 s)"), ((14.0, 14.001), ""), ((15.0, 16.0), ""), (None, "")],
+)
+def test_between_which_ends_the_run_lies_without_other_load_is_told(
+    ends: tuple[float, float] | None, told: str
+) -> None:
+    host = host_first((), Gain(6.0, 0.3), Wholes(20.0, 20.0), ends=ends)
+    assert host.endswith(f": 20.0 s in place of about 14.0 s{told}.")
+
+
+@pytest.mark.parametrize(
     ("gain", "calls", "is_told"),
     [
         (Gain(6.0, 0.3, own_s=2.0), 40, True),
