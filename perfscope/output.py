@@ -7,6 +7,7 @@ stands beside it or look like a line of perfscope's own.
 
 import os
 import re
+import shlex
 import shutil
 import sys
 import unicodedata
@@ -16,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 LONGEST_LINE = 20_000
+LONGEST_COMMAND = 120  # of one that is told; a longer one only hides what is said
 LONGEST_TEXT = 1000  # characters kept of any text of a trace
 LEAST_KEPT = 0.4
 """Of what fits at least this share stays, for the sake of a sentence or an amount."""
@@ -306,3 +308,9 @@ def give_up() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def record_again(command: Sequence[str]) -> str:
+    """What to type to record a run again; "" where its command is not known, or long."""
+    told = shlex.join(command)
+    return f"perfscope run -- {told}" if 0 < len(told) <= LONGEST_COMMAND else ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from perfscope.again import record_again
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
 from perfscope.document.endings import ended_with, failed_with
@@ -18,6 +17,7 @@ from perfscope.judging import MAIN, MAJOR
 from perfscope.losses.entry import NO_LOSS, Entry, LossAccount, Saving
 from perfscope.losses.words import label
 from perfscope.metrics.results import Results
+from perfscope.output import record_again
 from perfscope.schema.enums import LossKind, LossPattern, Status
 from perfscope.schema.losses import NOT_USEFUL, spread
 from perfscope.trace.damage import Need

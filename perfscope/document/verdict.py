@@ -133,7 +133,7 @@ def _how_near(top: Sequence[Finding], of: Wholes) -> str:
 
 def _odds(saving: Gain, of: Wholes) -> tuple[float, float | None] | None:
     """The range of such fixes of other programs; None where it is not the one to tell."""
-    most_s = saving.spent.seconds if saving.spent else None
+    most_s = saving.spent.seconds * _idle_part(saving) if saving.spent else None
     if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
         return None
     return of.odds(
@@ -312,7 +312,16 @@ def _most(saving: Gain) -> str:
     if saving.is_bound:  # the sentences of some say that it is half of that
         is_all = saving.spent is not None or not saving.bridge
         return f"{told} is all the time of what it replaces" if is_all else ""
-    return f"an even split frees no more than {told}" if _is_split(saving) else ""
+    if _is_split(saving):
+        return f"an even split frees no more than {told}"
+    part = _idle_part(saving)
+    all_s = part * saving.spent.seconds if saving.spent and part < 1.0 else 0.0
+    return f"all of it is {format_seconds(all_s)} there" if all_s > saving.seconds else ""
+
+
+def _idle_part(saving: Gain) -> float:
+    """What it saves on an idle host, by what it saves with the load of this run."""
+    return saving.seconds / (under_load_s(saving) or saving.seconds or 1.0)
 
 
 def _is_split(saving: Gain) -> bool:

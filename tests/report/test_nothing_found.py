@@ -58,7 +58,7 @@ CONTENTION = {"id": "lost", "label": "Training: any contention", "cause": "cpu_w
 @pytest.mark.parametrize(
     ("seconds", "others_s", "why"),
     [
-        (3.0, 2.0, "how much of that is due to the busy host, this recording cannot tell"),
+        (3.0, 2.0, "part of that is due to the busy host; record again to see the rest"),
         (3.0, None, "why is not known"),
         (0.2, 2.0, ""),
     ],

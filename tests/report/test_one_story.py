@@ -150,7 +150,7 @@ def test_on_a_busy_host_a_change_comes_first_with_its_reason(
     assert (
         steps["Then"].startswith("Record this version and the changed one on an idle ") is is_both
     )
-    assert steps["Then"].endswith("no load makes the program do this.") is is_why
+    assert steps["Then"].endswith("A busy host cannot cause this: change first.") is is_why
 
 
 @pytest.mark.parametrize(("is_inferred", "word"), [(True, "Likely major"), (False, "Major")])

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from perfscope.again import record_again
+from perfscope.output import record_again
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words
 from perfscope.report.sections import breakdown, efficiency, nothing_found

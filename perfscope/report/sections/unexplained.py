@@ -19,7 +19,7 @@ BY_NOTE = {
 }
 """Which finding, that is no problem, tells more of a part of the run, by its role."""
 
-OF_HOST = "how much of that is due to the busy host, this recording cannot tell"
+OF_HOST = "part of that is due to the busy host; record again to see the rest"
 NEEDED = "needed, as far as was checked"
 OPEN = "why is not known"
 
