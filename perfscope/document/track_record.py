@@ -37,18 +37,17 @@ def track_record(*, is_bound: bool, has_end: bool = True) -> str:
     return f"{those}, {half}, and two in three more than it."
 
 
-def likely(odds: tuple[float, float | None], *, is_bound: bool, most: str = "") -> str:
+def likely(odds: tuple[float, float | None], *, most: str = "") -> str:
     """The range of a saving, and what it rests on, as a clause behind the saving.
+
+    How many fixes it holds for the record tells, which stands with the finding.
 
     `odds` are its ends in seconds; of a range without an upper end that is None, and `most` says
     what there is to save, if that is known.
     """
-    least, much = (BOUNDS if is_bound else REPLAYED).half
     low_s, high_s = odds
-    told = (
-        f"likely at least {format_seconds(low_s)}: three in four fixes in other programs saved "
-        f"{least:g} times the estimate or more"
-    )
+    those = "as fixes in other programs show"
     if high_s is not None:
-        return f"{told}, and one in four {much:g} times or more, here {format_seconds(high_s)}"
+        return f"likely {format_seconds(low_s)} to {format_seconds(high_s)}, {those}"
+    told = f"likely at least {format_seconds(low_s)}, {those}"
     return f"{told}; {most}" if most else told

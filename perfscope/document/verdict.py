@@ -298,7 +298,7 @@ def _about(finding: Finding, of: Wholes, others: Gain | None = None) -> str:
         is_by_assumption=saving.is_by_assumption,
         is_least=is_least,
         beside=Beside(
-            record=likely(odds, is_bound=ranged.is_bound, most=most) if odds else "",
+            record=likely(odds, most=most) if odds else "",
             what="" if is_told else REPLACED,
             idle=idle,
         ),
