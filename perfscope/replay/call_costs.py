@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
+from perfscope.arrays import Bools, Floats, Ints, SmallCodes, blocks, narrowed
 from perfscope.engine import engine
 from perfscope.judging import FAIR_BYTES_PER_S, SMALL_BYTES
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
@@ -30,7 +30,7 @@ class CallCosts:
 
     op: SmallCodes  # operation code, -1 none
     size: Ints  # bytes, 0 unknown or no collective
-    ranks: Int32s  # of its communicator
+    ranks: SmallCodes  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
     alike: Mapping[tuple[str, int], Curve]
     """Of MPI's operations without a curve, whose calls on one host are small and of one size.
@@ -53,7 +53,7 @@ class CallCosts:
             instances.members, instances.starts, carried, program.pool_row, len(pool)
         )
         curves = _curves(results.collective_cost)
-        return cls(program.row_op, size, ranks, curves, _alike(results))
+        return cls(program.row_op, size, narrowed(ranks), curves, _alike(results))
 
     def scaled(
         self, transfer: Floats, factor: float, operation: str | None
@@ -86,8 +86,10 @@ class CallCosts:
             if curve is None:
                 unknown[rows] = True
                 continue
-            x = self.size[rows] * float(bus_factor(np.array([code]), np.array([ranks]))[0])
-            result[rows] *= curve.seconds(x * factor) / curve.seconds(x)
+            moved = float(bus_factor(np.array([code]), np.array([ranks]))[0])
+            for here in blocks(len(rows)):
+                x = self.size[rows[here]] * moved
+                result[rows[here]] *= curve.seconds(x * factor) / curve.seconds(x)
         if transfer[unknown].sum() > UNIMPORTANT_SHARE * transfer[chosen].sum():
             raise RefusedEditError(self._not_apart(transfer, unknown, factor))
         return result, chosen
