@@ -215,8 +215,7 @@ def _why_nothing(directory: Path) -> list[str]:
     unreached = (
         "no process used MPI or Python, or the recorder was not loaded into it: statically"
         " linked, setuid, in a container without this path, with an emptied environment, or a"
-        " Python that was started with -E, -I or -S, or with a PYTHONPATH that a script set anew:"
-        " add to it (PYTHONPATH=src:$PYTHONPATH)"
+        " Python that was started with -E, -I or -S"
     )
     look = "see whether LD_PRELOAD and PYTHONPATH reach the ranks: put `env` in the program's place"
     return summary.told_by_agents(directory) or [unreached, look]

@@ -44,7 +44,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 """Option -> the variable in which processes of the job find it, and how it is written there."""
 
 _OWN_VARIABLES = (
-    *("PERFSCOPE_DIR", "PERFSCOPE_RECORDER", "PERFSCOPE_KEY"),
+    *("PERFSCOPE_DIR", "PERFSCOPE_RECORDER", "PERFSCOPE_AGENT", "PERFSCOPE_KEY"),
     *(variable for variable, _ in _VARIABLES.values()),
     *("PERFSCOPE_STACKS_HZ", "PERFSCOPE_STACKS_RANKS", "PERFSCOPE_STACKS_SPY"),
     *("PERFSCOPE_SPY", "PERFSCOPE_OWNER"),
@@ -152,6 +152,7 @@ def job_environment(
             environment.setdefault(NCCL_PLUGIN, str(injection.recorder))
     if injection.agent is not None:
         _put_first(environment, "PYTHONPATH", str(injection.agent))
+        environment["PERFSCOPE_AGENT"] = str(injection.agent)  # for the recorder to put it back
         if _FLIGHT_RECORDER_BEFORE not in environment:
             environment.setdefault(FLIGHT_RECORDER, str(FLIGHT_RECORDER_ENTRIES))
     if _open_mpi_may_forward(environment, launcher):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perfscope.record.places import agent_directory
 from tests.support.environments import Mpi
 from tests.support.recording import Recorder
 
@@ -54,10 +55,25 @@ def test_it_says_when_nothing_was_recorded(record: Recorder) -> None:
     assert "perfscope: nothing was recorded in trace/" in recorded.stderr
 
 
-def test_it_says_how_a_script_keeps_what_python_needs(record: Recorder) -> None:
-    recorded = record(["env", "PYTHONPATH=src", sys.executable, "-c", "pass"])
+@pytest.mark.parametrize("how", [["PYTHONPATH=src"], ["-u", "PYTHONPATH"], ["PYTHONPATH="]])
+def test_a_script_that_sets_pythonpath_anew_keeps_the_agent(
+    record: Recorder, how: list[str]
+) -> None:
+    """What it sets comes first, and what is no Python sees the variable as it was set."""
+    shows = "import os, sys; print(os.environ['PYTHONPATH'].split(':'), sys.argv[1:])"
+    shell = f'exec {sys.executable} -c "{shows}" "$PYTHONPATH"'
+    recorded = record(["env", *how, "sh", "-c", shell])
     assert recorded.exit_code == 0
-    assert "add to it (PYTHONPATH=src:$PYTHONPATH)" in recorded.stderr
+    assert "recorded 1 process" in recorded.stderr
+    given = "src" if how == ["PYTHONPATH=src"] else ""
+    seen = [*filter(None, [given]), str(agent_directory())]
+    assert recorded.stdout == f"{seen} {[given]}\n"
+
+
+def test_it_says_which_options_of_python_keep_the_agent_out(record: Recorder) -> None:
+    recorded = record([sys.executable, "-I", "-c", "pass"])
+    assert recorded.exit_code == 0
+    assert "a Python that was started with -E, -I or -S" in recorded.stderr
 
 
 def test_it_says_why_a_python_could_not_be_recorded(record: Recorder, tmp_path: Path) -> None:

@@ -16,7 +16,10 @@ from perfscope.record.launcher import Flavor, Launcher, LauncherKind
 DIRECT = Launcher(LauncherKind.DIRECT)
 OPEN_MPI = Launcher(LauncherKind.MPIRUN, flavor=Flavor.OPEN_MPI)
 LIST = "OMPI_MCA_mca_base_env_list"
-OURS = "LD_PRELOAD;PYTHONPATH;PERFSCOPE_DIR;PERFSCOPE_RECORDER;PERFSCOPE_KEY;PERFSCOPE_MAX_BYTES"
+OURS = (
+    "LD_PRELOAD;PYTHONPATH;PERFSCOPE_DIR;PERFSCOPE_RECORDER;PERFSCOPE_AGENT;PERFSCOPE_KEY;"
+    "PERFSCOPE_MAX_BYTES"
+)
 KEY = "c0ffee" * 5
 
 
@@ -42,6 +45,7 @@ def test_ours_come_first_and_the_users_stay() -> None:
     environment = recorded({"LD_PRELOAD": "libjemalloc.so libx.so", "PYTHONPATH": "a:b", "X": "1"})
     assert environment == {
         "LD_PRELOAD": "/opt/libperfscope_recorder.so:libjemalloc.so libx.so",
+        "PERFSCOPE_AGENT": "/opt/agent",
         "PERFSCOPE_DIR": "/runs/trace",
         "PERFSCOPE_GPU_HZ": "2",
         "PERFSCOPE_KEY": KEY,

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "process/agent_path.h"
 #include "process/children.h"
 #include "process/run_directory.h"
 #include "records/buffer.h"
@@ -215,8 +216,10 @@ __attribute__((constructor)) static void on_load(void)
     ps_recorder.loaded_ns = ps_monotonic();
     ps_run_directory_keep();
     ps_children_prepare(ps_run_directory_is_known());
-    if (ps_run_directory_is_known())
+    if (ps_run_directory_is_known()) {
+        ps_agent_path_keep();
         pthread_atfork(NULL, NULL, in_forked_child);
+    }
 }
 
 __attribute__((destructor)) static void on_unload(void)

@@ -129,8 +129,8 @@ def to_see_functions(results: Results) -> str:
     options = trace.environment.get("options")
     if isinstance(options, dict) and options.get("stack_hz"):
         return (
-            "Record once more without what kept stacks of Python out, as a script that sets "
-            "PYTHONPATH anew and options -E and -I of Python do"
+            "Record once more without what kept stacks of Python out, as options -E and -I of "
+            "Python do"
         )
     return "Record once more with --stack-hz 50 (the default)"
 
