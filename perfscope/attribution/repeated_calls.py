@@ -21,6 +21,7 @@ from perfscope.attribution.cycles import (
     MIN_PERIODS,
     NO_WORK,
     NONE,
+    OFTEN,
     are_by_lot,
     by_chance,
     longest_of,
@@ -208,8 +209,26 @@ def _ends_of_groups(behind: Ints) -> Ints:
     """
     every, place = longest_of(behind)
     if not every:
+        every, place = _few_groups(behind[:-1])  # what is behind the last one is not known
+    if not every:
         return np.arange(len(behind))
     at = np.arange(len(behind)) % every == place
     most = min(AT_THE_DOOR_NS, NO_WORK * float(np.median(behind[at])))
     is_group = np.median(behind[~at]) < most
     return np.flatnonzero(at) if is_group else np.arange(len(behind))
+
+
+def _few_groups(behind: Ints) -> tuple[int, int]:
+    """How many events each group has, and where the first one ends; (0, 0): there are none.
+
+    Of events that are too few for statistics all must agree: behind the last of each group there is
+    more work than behind any other.
+    """
+    order = np.argsort(-behind, kind="stable")
+    for count in range(min(OFTEN, len(behind) // 2 + 1), 1, -1):
+        longest = np.sort(order[:count])
+        place, every = int(longest[0]), int(longest[1] - longest[0])
+        is_regular = np.all(np.diff(longest) == every) and every > 1
+        if is_regular and place < every and longest[-1] + every >= len(behind):
+            return every, place
+    return 0, 0

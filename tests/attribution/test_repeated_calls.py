@@ -110,6 +110,21 @@ def test_equal_exchanges_without_work_between_them_are_of_one_step() -> None:
     assert steps([7] * 120) == 120
 
 
+@pytest.mark.parametrize("times", [3, 4, 5, 8])
+@pytest.mark.parametrize("inside", [2, 3])
+def test_few_long_steps_of_equal_exchanges_without_work_between_them(
+    times: int, inside: int
+) -> None:
+    """A pickled allreduce is two broadcasts: of four steps of 3 s that tells no eight."""
+    work = [3_000_000_000, *[20_000] * (inside - 1)] * times
+    assert steps([7] * (inside * times), work=work) == times
+
+
+def test_few_equal_exchanges_with_work_between_all_of_them_are_steps() -> None:
+    assert steps([7] * 8, work=[3_000_000, 2_000_000] * 4) == 8
+    assert steps([7] * 8, work=[3_000_000] * 8) == 8
+
+
 def test_batches_of_little_work_before_a_long_evaluation_are_steps() -> None:
     """All gradients at once; ten batches of 2 ms, and a second in which nothing is exchanged."""
     work = [2_000_000] * 9 + [1_000_000_000]
