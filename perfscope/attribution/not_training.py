@@ -47,6 +47,9 @@ TRAINING_ACTIVITIES = frozenset(
 """Who waits for workers of its own has it done."""
 
 
+_NEXT_ITEM = ".__next__"
+"""What a `for` asks of what is not known: as often a range or a list as an array."""
+
 PLAIN = (Activity.INTERPRETER, Activity.TEXT)
 """What a program does that computes with no arrays: its own code, and what takes texts apart."""
 
@@ -195,7 +198,11 @@ def _in_numeric_functions(trace: Trace, activity: Ints) -> Bools:
     """
     numeric = {ACTIVITIES.index(one) for one in (Activity.NUMERIC, Activity.UNKNOWN)}
     function = [frame.key for frame in trace.frames]
-    native = {place for place, frame in enumerate(trace.frames) if frame.file in NATIVE_FILES}
+    native = {
+        place
+        for place, frame in enumerate(trace.frames)
+        if frame.file in NATIVE_FILES and frame.function != _NEXT_ITEM
+    }
     is_user = [is_user_file(frame.file) for frame in trace.frames]
     told = list(zip(trace.stacks, activity.tolist(), strict=True))
     computing, asking = set(), set()

@@ -36,6 +36,13 @@ def test_python_of_a_function_that_computes_is_no_loss() -> None:
     assert told == [None, None, Activity.INTERPRETER, Activity.GARBAGE_COLLECTION]
 
 
+@pytest.mark.parametrize("file", ["/home/me/train.py", "<generated>"])
+def test_a_loop_over_items_of_an_unknown_kind_computes_with_no_arrays(file: str) -> None:
+    hot, items = ("hot", file, 3), (".__next__", "<built-in>", 0)
+    begin = ("<module>", "/home/me/train.py", 5)
+    assert shown([begin, hot], [begin, hot, items]) == [Activity.INTERPRETER, None]
+
+
 def test_the_end_of_a_loop_is_where_an_operator_of_what_it_calls_is_seen_to_be_over() -> None:
     """A function of nothing but operators has no call or jump of its own behind the last one."""
     calls = ("solve", "/home/me/train.py", 51)
