@@ -34,6 +34,9 @@ KEPT = (
     "Where it reads the same each time, read it once, before the loop, and keep what comes of it; "
     "else save it in a binary format, which is read without going through text."
 )
+ASLEEP = (Activity.SLEEP, Activity.NETWORK, Activity.SUBPROCESS)
+"""What has a finding of its own where it lasts, and may be no part of the steps."""
+
 WRITES = {Activity.SERIALIZATION, Activity.FILES}
 
 
@@ -62,7 +65,9 @@ def at_one_place(run: Facts, names: AbstractSet[str]) -> tuple[Finding, ...]:
     by_line: defaultdict[tuple[object, int], list[Entry]] = defaultdict(list)
     for entry in run.losses.entries:
         frame, activity = entry.frame, entry.cause.activity
-        is_work = activity in BOUNDED and entry.cause.kind is LossKind.OTHER_WORK
+        is_once = entry.pattern is LossPattern.ONCE
+        is_told = activity in BOUNDED or (is_once and activity in ASLEEP)
+        is_work = is_told and entry.cause.kind is LossKind.OTHER_WORK
         if frame is None or not is_work or entry.causes > 1 or _is_at_start(run, entry):
             continue
         if activity is not None and lost_to(activity) not in names:

@@ -154,11 +154,11 @@ def test_of_what_has_to_be_done_all_the_same_what_it_takes_bounds_the_saving(
     assert share == pytest.approx(0.286, abs=0.001)
 
 
-def test_a_sleep_that_comes_once_leaves_the_finding_about_the_rank() -> None:
-    """The account makes no finding of what comes once: somebody has to tell it."""
+def test_a_sleep_that_comes_once_is_told_as_one() -> None:
     findings = found(("time.sleep", BUILT_IN, 0), once_s=6.0)
-    assert "lost_to_sleep" not in findings
-    assert faults(findings)
+    assert faults(findings) == {"lost_to_sleep"}
+    assert findings["lost_to_sleep"].ranks == (1,)
+    assert ", once, in " in findings["lost_to_sleep"].title
 
 
 def test_of_findings_about_the_same_seconds_the_smaller_one_is_quiet() -> None:

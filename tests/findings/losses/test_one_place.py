@@ -76,6 +76,17 @@ def test_what_is_written_once_at_the_end_is_told() -> None:
     assert not loud(written(end_s=0.2))
 
 
+@pytest.mark.parametrize("called", ["time.sleep", "subprocess.run"])
+def test_what_a_program_waits_for_once_behind_its_steps_is_told(called: str) -> None:
+    """Nothing is done meanwhile: a rank that sleeps before the last barrier, for example."""
+    stack = (LINE, (called, "<built-in>", 0))
+    (found,) = loud(written(end_s=4.0, stacks=(stack, stack)))
+    assert found.status is Status.FAIL
+    assert found.title == f"{called} takes 4.00 s per rank, once, in main() (index.py:66)"
+    assert found.gain_s == pytest.approx(4.0, rel=0.01)
+    assert not loud(written(start_s=4.0, stacks=(stack, stack)))
+
+
 def test_two_activities_at_a_line_are_worth_a_word_together() -> None:
     """Of the 2 to 3 % that each of them takes of the run nothing is told by itself.
 
