@@ -1,6 +1,7 @@
 """Which lines of a program deal out work by the number of the rank."""
 
 import ast
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,7 +48,12 @@ OTHERS = [
 
 
 def found(text: str) -> list[tuple[str, int]]:
-    return [one[1:] for one in splits.places(ast, [("train.py", ast.parse(text))])]
+    return [one[1:] for one in placed({"train.py": text})]
+
+
+def placed(files: dict[str, str], budget_ns: int = 1 << 40) -> list[tuple[str, str, int]]:
+    trees = [(name, ast.parse(text)) for name, text in files.items()]
+    return splits.places(ast, trees, splits.Clock(Budget(budget_ns)))
 
 
 @pytest.mark.parametrize("text", DEALT)
@@ -132,23 +138,114 @@ def test_a_function_that_is_given_the_rank(text: str, told: list[tuple[str, int]
     assert found(text) == told
 
 
-def test_a_function_of_another_file_that_is_given_the_rank() -> None:
-    files = [("main.py", "from tiles import deal\ndeal(comm.rank, 4)")]
-    files.append(("tiles.py", "def deal(me, size):\n    return range(me, 10, size)"))
-    trees = [(name, ast.parse(text)) for name, text in files]
-    assert splits.places(ast, trees) == [("tiles.py", "deal", 2)]
+TILES = "def deal(me, size):\n    return range(me, 10, size)"
+
+
+@pytest.mark.parametrize(
+    ("imported", "call", "is_told"),
+    [
+        ("from tiles import deal", "deal(comm.rank, 4)", True),
+        ("from tiles import deal as cut", "cut(comm.rank, 4)", True),
+        ("import a.tiles as tiles", "tiles.deal(comm.rank, 4)", True),
+        ("from . import tiles", "tiles.deal(comm.rank, 4)", True),
+        ("from cards import deal", "deal(comm.rank, 4)", False),
+        ("import cards", "cards.deal(comm.rank, 4)", False),
+        ("", "deal(comm.rank, 4)", False),
+    ],
+)
+def test_a_function_of_another_file_that_is_given_the_rank(
+    imported: str, call: str, *, is_told: bool
+) -> None:
+    files = {"a/main.py": f"{imported}\n{call}", "a/tiles.py": TILES}
+    assert placed(files) == ([("a/tiles.py", "deal", 2)] if is_told else [])
+
+
+STATIC = """
+class A:
+    @staticmethod
+    def w(me, n): return range(n, 10), range(me, 10)
+    @classmethod
+    def c(cls, me, n): return range(me, 10), range(n, 10)
+    def v(self, me, n):
+        return range(n, 10)
+    def u(self):
+        return self.t(comm.rank)
+    def t(self, me): return x[me:]
+"""
+GET = "def get(start): return x[start:]\n"
+WORK = "def work(n): return x[n:]\n"
+CALLS = [
+    (STATIC + "A.w(comm.rank, 4)", ["A.w", "A.t"]),
+    (STATIC + "A().w(comm.rank, 4)", ["A.w", "A.t"]),
+    (STATIC + "A.v(comm.rank, 3, 4)", ["A.t"]),
+    (STATIC + "A.v(A(), 3, comm.rank)", ["A.v", "A.t"]),
+    (STATIC + "a = A()\na.v(3, comm.rank)", ["A.v", "A.t"]),
+    (STATIC + "a = A()\na = b()\na.v(3, comm.rank)", ["A.t"]),
+    (STATIC + "A.c(comm.rank, 3)", ["A.c", "A.t"]),
+    (STATIC + "class B(A):\n    def t(self, me): return 3", []),
+    (GET + "cache.get(comm.rank)", []),
+    (GET + "get(comm.rank)", ["get"]),
+    (GET + "from os import get\nget(comm.rank)", []),
+    (GET + "def main(get): return get(comm.rank)", []),
+    (WORK + "gevent.spawn(work, stuff)", []),
+    (WORK + "from eventlet import spawn\nspawn(work, stuff)", []),
+    (WORK + "from torch.multiprocessing import spawn\nspawn(work, (4,))", ["work"]),
+    (WORK + "torch.multiprocessing.spawn(work, (4,))", ["work"]),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), CALLS, ids=[text[-40:] for text, _ in CALLS])
+def test_only_calls_that_mean_a_function_of_the_program_are_followed(
+    text: str, told: list[str]
+) -> None:
+    """By who is asked for it; what is given by place is that of the kind of function it is."""
+    assert sorted(name for name, _ in found(text)) == sorted(told)
+
+
+def test_the_parameter_of_a_static_method_is_the_one_that_is_given() -> None:
+    text = "class A:\n  @staticmethod\n  def w(me, n):\n    f(range(n, 9))\n    f(range(me, 9))\n"
+    assert found(text + "A.w(comm.rank, 4)") == [("A.w", 5)]
+
+
+CHAIN = "".join(f"def f{n}(x): f{n - 1}(x)\n" for n in range(1, 1500))
+BACKWARDS = "".join(f"a{n} = a{n + 1}\n" for n in range(1500)) + "a1500 = comm.rank\n"
+
+
+def test_what_follows_from_each_other_backwards_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each round tells one more: it is asked inside whether any time is left."""
+    now = iter(range(1 << 40))
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(now))
+    with pytest.raises(splits.NoTimeError):
+        placed({"train.py": BACKWARDS + "y = x[a0:]"}, budget_ns=1000)
+
+
+def test_functions_that_hand_on_the_rank_are_each_gone_through_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone: list[int] = []
+    ask = splits.Clock.ask
+
+    def counted(clock: splits.Clock, ahead_ns: int = 0) -> None:
+        gone.append(ahead_ns)
+        ask(clock, ahead_ns)
+
+    monkeypatch.setattr(splits.Clock, "ask", counted)
+    assert found("def f0(x): return y[x:]\n" + CHAIN + "f1499(comm.rank)") == [("f0", 1)]
+    assert len(gone) < 10 * 1500
 
 
 @pytest.mark.parametrize(
     ("rows", "has_time", "is_told"),
     [(1, True, True), (1, False, False), (40000, True, False)],
-    ids=["told", "no time is left", "a large file"],
+    ids=["told", "no time is left", "large files"],
 )
 def test_what_is_read_is_bounded(
     rows: int, has_time: bool, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = b"mine = x[comm.rank :]\n" + b"x=1\n" * rows
-    files = [(str(tmp_path / "train.py"), text)]
+    files = [(str(tmp_path / name), text) for name in ("train.py", "other.py")]
     monkeypatch.setattr(sources, "texts", lambda _: iter(files))
     monkeypatch.setattr(recorder, "rank_and_size", lambda: (0, 2))
     monkeypatch.setattr(metadata, "facts", {})

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import time
 
-from . import metadata, recorder, sources
+from . import metadata, recorder, scopes, sources
 from .kinds import Any, Iterable, Iterator
 from .pace import Budget
+from .scopes import Program, Scope, last
 
 _MOST_PLACES = 8
-_MOST_BYTES = 1 << 17
-"""Of a file: its tree of syntax takes some hundred times as much."""
+_MOST_BYTES = 1 << 18
+"""Of all files together: trees of syntax take some fifty times as much."""
 
 _BYTE_NS = 1000
-"""What a byte of a file may take, at most."""
+"""About what a byte of a file takes to be read into such a tree, which nothing ends early."""
 
 _KEEP = ("int", "min", "max", "abs", "divmod", "round", "len")
 """Functions whose result derives from what they are given as a sum does."""
@@ -29,6 +30,9 @@ _BEGIN = {"range": 2, "arange": 2, "slice": 2, "islice": 3}
 
 _SPAWN = ("spawn", "start_processes")
 """What starts a function in processes, each with its number as the first argument."""
+
+_STARTERS = ("multiprocessing", "mp", "xla_multiprocessing", "xmp")
+"""Whose functions these are: of PyTorch and of its XLA, by usual names."""
 
 _PARTS = ("array_split", "tensor_split")
 """What cuts into parts, of which one is taken by its number."""
@@ -44,18 +48,10 @@ def note(budget: Budget) -> bool:
         return False
     import ast  # in the main thread, when all is over
 
-    files: list[tuple[str, Any]] = []
-    begin_ns = time.monotonic_ns()
-    for file, text in sources.texts([b"rank"]):
-        budget.spent_ns += _BYTE_NS * len(text)
-        if len(text) > _MOST_BYTES or not budget.is_left():
-            return False
-        files.append((file, sources.tree(ast, text)))
-        now_ns = time.monotonic_ns()
-        budget.spent_ns += now_ns - begin_ns - _BYTE_NS * len(text)
-        begin_ns = now_ns
-    found = places(ast, [(file, tree) for file, tree in files if tree is not None])
-    budget.spent_ns += time.monotonic_ns() - begin_ns
+    try:
+        found = _found(ast, Clock(budget))
+    except NoTimeError:
+        return False
     if not found:
         return False
     metadata.facts["splits"] = [
@@ -64,97 +60,119 @@ def note(budget: Budget) -> bool:
     return True
 
 
-def places(ast: Any, files: Iterable[tuple[str, Any]]) -> list[tuple[str, str, int]]:
+def _found(ast: Any, clock: Clock) -> list[tuple[str, str, int]]:
+    files: list[tuple[str, Any]] = []
+    left = _MOST_BYTES
+    for file, text in sources.texts([b"rank"]):
+        left -= len(text)
+        clock.ask(_BYTE_NS * len(text))
+        if left < 0:
+            raise NoTimeError
+        files.append((file, sources.tree(ast, text)))
+    clock.ask()
+    return places(ast, [(file, tree) for file, tree in files if tree is not None], clock)
+
+
+class NoTimeError(Exception):
+    """What may be spent has been, or would be."""
+
+
+class Clock:
+    """What is spent by now, against what may be."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._begin_ns = budget, time.monotonic_ns()
+
+    def ask(self, ahead_ns: int = 0) -> None:
+        """Goes on if that is left for what comes.
+
+        Raises:
+            NoTimeError: where it is not.
+        """
+        now_ns = time.monotonic_ns()
+        self._budget.spent_ns += now_ns - self._begin_ns
+        self._begin_ns = now_ns
+        self._budget.spent_ns += ahead_ns
+        is_left = self._budget.is_left()
+        self._budget.spent_ns -= ahead_ns
+        if not is_left:
+            raise NoTimeError
+
+
+def places(ast: Any, files: Iterable[tuple[str, Any]], clock: Clock) -> list[tuple[str, str, int]]:
     """File, function and line of all ranges and slices that begin at what the rank tells.
 
     A function of the program is followed into where it is given the rank, also in another file.
     """
-    known = [scope for file, tree in files for scope in scopes(ast, file, tree)]
-    functions = _functions(ast, known)
-    before = -1
-    while before < sum(len(one.given) for one in known):
-        before = sum(len(one.given) for one in known)
-        for scope in known:  # those around it come first
-            seen = scope.around.seen if scope.around else set()
-            begin = (seen - scope.own) | scope.given | _told(ast, scope.nodes)
-            scope.derived = _derived(ast, scope.nodes, begin)
-            # what a class names, its methods do not see
-            scope.seen = seen if isinstance(scope.node, ast.ClassDef) else scope.derived
-            for node in scope.nodes:
-                _pass_on(ast, node, scope.derived, functions)
-    found = {
-        (one.file, one.name, node.lineno)
-        for one in known
-        for node in one.nodes
-        if _is_split(ast, node, one.derived)
-    }
+    known = []
+    for file, tree in files:
+        for scope in scopes.of_file(ast, file, tree):
+            clock.ask()
+            known.append(scope)
+    program = Program(ast, known)
+    left = list(known)  # those around it come first
+    waiting = set(left)
+    for scope in left:  # it grows by those that are told something new
+        clock.ask()
+        waiting.discard(scope)
+        grown = [one for one in _learn(ast, scope, program, clock) if one not in waiting]
+        left += dict.fromkeys(grown)
+        waiting.update(grown)
+    found: set[tuple[str, str, int]] = set()
+    for scope in known:
+        clock.ask()
+        splits = [one for one in scope.nodes if _is_split(ast, one, scope.derived)]
+        found.update((scope.file, scope.called, one.lineno) for one in splits)
     return sorted(found, key=lambda one: (one[0], one[2]))
 
 
-class Scope:
-    """A function, a class or a file, and the names in it that derive from the rank."""
-
-    def __init__(self, ast: Any, file: str, node: Any, around: Scope | None) -> None:
-        self.file, self.node, self.around = file, node, around
-        self.name = getattr(node, "name", "<lambda>" if around else "<module>")
-        self.nodes, self.inner = _nodes(ast, node)
-        self.own = _bound(ast, node, self.nodes)
-        self.given: set[str] = set()  # parameters that are given it
-        self.derived: set[str] = set()
-        self.seen: set[str] = set()  # by the scopes in it
-
-
-def scopes(ast: Any, file: str, tree: Any) -> Iterator[Scope]:
-    """Those of a file, each behind the one around it."""
-    left: list[tuple[Any, Scope | None]] = [(tree, None)]
-    while left:
-        node, around = left.pop()
-        scope = Scope(ast, file, node, around)
-        yield scope
-        left += [(one, scope) for one in scope.inner]
+def _learn(ast: Any, scope: Scope, program: Program, clock: Clock) -> list[Scope]:
+    """Reckons what derives in a scope; those that this tells something new."""
+    seen = scope.around.seen if scope.around else set()
+    begin = (seen - scope.own) | scope.given | _told(ast, scope.nodes)
+    scope.derived = _derived(ast, scope.nodes, begin, clock)
+    # what a class names, its methods do not see
+    told = seen if scope.is_class else scope.derived
+    grown = list(scope.within) if told != scope.seen else []
+    scope.seen = told
+    for node in scope.nodes:
+        if isinstance(node, ast.Call):
+            grown += _pass_on(ast, node, scope, program)
+    return grown
 
 
-def _functions(ast: Any, scopes: list[Scope]) -> dict[str, tuple[Scope, list[str]]]:
-    """Functions of which the program has one of that name, with the parameters that a call gives.
-
-    That of a class is the one that makes its objects.
-    """
-    found: dict[str, tuple[Scope, list[str]]] = {}
-    names: list[str] = []
-    for scope in scopes:
-        if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        given = scope.node.args
-        parameters = [one.arg for one in [*getattr(given, "posonlyargs", ()), *given.args]]
-        is_method = bool(scope.around) and isinstance(
-            getattr(scope.around, "node", 0), ast.ClassDef
-        )
-        is_first = is_method and scope.name == "__init__" and scope.around
-        name = scope.around.name if is_first and scope.around else scope.name
-        names.append(name)
-        found[name] = scope, parameters[is_method:] + [one.arg for one in given.kwonlyargs]
-    return {name: one for name, one in found.items() if names.count(name) == 1}
-
-
-def _pass_on(
-    ast: Any, node: Any, names: set[str], functions: dict[str, tuple[Scope, list[str]]]
-) -> None:
+def _pass_on(ast: Any, node: Any, scope: Scope, program: Program) -> list[Scope]:
     """Notes which parameters of a function of the program a call gives what derives."""
-    if not isinstance(node, ast.Call):
-        return
-    called, arguments = _last(node.func), list(node.args)
-    if called in _SPAWN and arguments:
-        function = functions.get(_last(arguments[0]))
-        if function is not None:
-            function[0].given.update(function[1][:1])
-        return
-    if called not in functions or any(isinstance(one, ast.Starred) for one in arguments):
-        return
-    scope, parameters = functions[called]
-    pairs = [*zip(parameters, arguments), *((one.arg, one.value) for one in node.keywords)]
-    scope.given.update(
-        name for name, value in pairs if name in parameters and _derives(ast, value, names)
-    )
+    arguments, names = list(node.args), scope.derived
+    if arguments and _is_spawn(ast, node.func, scope, program):
+        called = program.called(scope, arguments[0])
+        return _give(called.scope, set(called.places[:1])) if called else []
+    # most calls give nothing that derives, and need not be looked up
+    values = [*arguments, *(one.value for one in node.keywords)]
+    if not any(_derives(ast, one, names) for one in values):
+        return []
+    called = program.called(scope, node.func)
+    if called is None or any(isinstance(one, ast.Starred) for one in arguments):
+        return []
+    pairs = [*zip(called.places, arguments), *((one.arg, one.value) for one in node.keywords)]
+    given = {name for name, value in pairs if _derives(ast, value, names)}
+    return _give(called.scope, given.intersection(called.names))
+
+
+def _give(scope: Scope, names: set[str]) -> list[Scope]:
+    is_new = not names <= scope.given
+    scope.given |= names
+    return [scope] if is_new else []
+
+
+def _is_spawn(ast: Any, node: Any, scope: Scope, program: Program) -> bool:
+    """Whether it is the function of PyTorch, or XLA, that starts one in numbered processes."""
+    if last(node) not in _SPAWN:
+        return False
+    if isinstance(node, ast.Name):
+        module, _ = program.imported(scope, node.id)
+        return module.split(".")[-1] in _STARTERS
+    return last(node.value) in _STARTERS
 
 
 def _told(ast: Any, nodes: list[Any]) -> set[str]:
@@ -162,43 +180,20 @@ def _told(ast: Any, nodes: list[Any]) -> set[str]:
     values = [
         one.value
         for node in nodes
-        if isinstance(node, ast.Call) and _last(node.func) == "init_process_group"
+        if isinstance(node, ast.Call) and last(node.func) == "init_process_group"
         for one in node.keywords
         if one.arg == "rank"
     ]
     return {one.id for one in values if isinstance(one, ast.Name)}
 
 
-def _nodes(ast: Any, scope: Any) -> tuple[list[Any], list[Any]]:
-    """What stands in a scope itself, and the scopes in it."""
-    scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-    body = scope.body if isinstance(scope.body, list) else [scope.body]
-    left, nodes, inner = list(body), [], []
-    while left:
-        node = left.pop()
-        if isinstance(node, scopes):
-            inner.append(node)  # its defaults and decorators say nothing here
-            continue
-        nodes.append(node)
-        left += ast.iter_child_nodes(node)
-    return nodes, inner
-
-
-def _bound(ast: Any, scope: Any, nodes: list[Any]) -> set[str]:
-    """The names that are the scope's own, whatever those around it mean by them."""
-    given = getattr(scope, "args", None)
-    found = {one.arg for one in ast.walk(given) if isinstance(one, ast.arg)} if given else set()
-    names = [one for one in nodes if isinstance(one, ast.Name)]
-    found.update(one.id for one in names if not isinstance(one.ctx, ast.Load))
-    shared = [one for one in nodes if isinstance(one, (ast.Global, ast.Nonlocal))]
-    return found - {name for one in shared for name in one.names}
-
-
-def _derived(ast: Any, nodes: list[Any], known: set[str]) -> set[str]:
+def _derived(ast: Any, nodes: list[Any], known: set[str], clock: Clock) -> set[str]:
     """The names of a scope that derive from the rank, with those that are known."""
-    pairs = [pair for node in nodes for pair in _assigned(ast, node)]
+    # the last statement stands first: in the order of the program most are found at once
+    pairs = [pair for node in reversed(nodes) for pair in _assigned(ast, node)]
     found, before = set(known), -1
     while len(found) > before:
+        clock.ask()
         before = len(found)
         found.update(name for name, value in pairs if _derives(ast, value, found))
     return found
@@ -226,7 +221,7 @@ def _derives(ast: Any, node: Any, names: set[str]) -> bool:
         node = left.pop()
         if _is_rank(ast, node) or (isinstance(node, ast.Name) and node.id in names):
             return True
-        if isinstance(node, ast.Call) and _last(node.func) in _KEEP:
+        if isinstance(node, ast.Call) and last(node.func) in _KEEP:
             left += node.args
         elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Tuple)):
             left += ast.iter_child_nodes(node)
@@ -238,18 +233,13 @@ def _derives(ast: Any, node: Any, names: set[str]) -> bool:
 def _is_rank(ast: Any, node: Any) -> bool:
     """Whether it is the number of this rank: `comm.rank`, `comm.Get_rank()`, `dist.get_rank()`."""
     if isinstance(node, ast.Call):
-        name = _last(node.func)
-        holder = _last(getattr(node.func, "value", None))
+        name = last(node.func)
+        holder = last(getattr(node.func, "value", None))
         is_told = name == "get_rank" and holder in ("", "dist", "distributed")
         return is_told or name == "Get_rank" or (name == "rank" and holder in ("hvd", "horovod"))
-    holder = _last(node.value) if isinstance(node, ast.Attribute) else ""
+    holder = last(node.value) if isinstance(node, ast.Attribute) else ""
     is_communicator = any(one.endswith("comm") for one in holder.lower().split("_"))
     return is_communicator and node.attr == "rank"
-
-
-def _last(node: Any) -> str:
-    """The last part of a name; "" of what is none."""
-    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def index_of(node: Any) -> Any:
@@ -262,12 +252,12 @@ def _is_split(ast: Any, node: Any, names: set[str]) -> bool:
     """Whether a range or slice begins at what derives from the rank, or a part is taken by it."""
     begins: list[Any] = []
     if isinstance(node, ast.Call):
-        least = _BEGIN.get(_last(node.func), 0)
+        least = _BEGIN.get(last(node.func), 0)
         begins = node.args[least - 2 : least - 1] if least and len(node.args) >= least else []
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         index = index_of(node)
         axes = getattr(index, "dims", None) or getattr(index, "elts", None) or [index]
         begins = [one.lower for one in axes if isinstance(one, ast.Slice)]
-        if isinstance(node.value, ast.Call) and _last(node.value.func) in _PARTS:
+        if isinstance(node.value, ast.Call) and last(node.value.func) in _PARTS:
             begins.append(index)
     return any(one is not None and _derives(ast, one, names) for one in begins)
