@@ -72,9 +72,10 @@ DIAGNOSIS = Diagnosis(
     description=(
         "Compares what the CPUs that ranks may use did for anyone with the CPU time of the job's "
         "own processes. The time in which a rank's main thread waited for a CPU is divided between "
-        "the two in proportion, but the job's part is no more than its other threads ran, without "
-        "the main threads of other ranks where each rank could have a CPU. Without that figure "
-        "only what the job surely did not take is told."
+        "the two in proportion, but the job's part is no more than its other threads ran, over the "
+        "CPUs, and that of others no more than they ran. Where each rank could have a CPU, main "
+        "threads of other ranks and a CPU for each do not count. Without that figure only what the "
+        "job surely did not take is told."
     ),
     judge=judge,
     passed="Processes outside the job leave its CPUs alone",

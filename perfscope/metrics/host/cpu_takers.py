@@ -31,11 +31,16 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     While a thread waits, all of its CPUs run something else. The job's other threads can have been
     that for no longer than they ran, over the number of CPUs. Between this and others the waiting
     is dealt out by the CPU time of both. Where ranks that share CPUs are no more than these, each
-    main thread has one while others use none, so that none of them holds another up. What ranks do
-    on CPUs that are not this rank's counts as done on them, so that it is never too little that the
+    main thread has one while others use none, so that none of them holds another up; the job's
+    other threads then need no more than the CPUs that those of other ranks leave. What ranks do on
+    CPUs that are not this rank's counts as done on them, so that it is never too little that the
     job took; and while less CPU time of a rank is known than before (of a child that ended, and
-    that nobody waited for), others took nothing. Args: rank: whose CPUs. ranks: of the job. focus:
-    in which.
+    that nobody waited for), others took nothing.
+
+    Args:
+        rank: whose CPUs.
+        ranks: of the job.
+        focus: in which.
     """
     main, cpus = rank.main_samples, max(1, rank.cpu_count_allowed)
     if len(main) < 2 or not rank.cpu_count_allowed:
@@ -50,8 +55,8 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     withheld = _withheld(rank, edges)
     if not is_measured:
         used = np.sum([_grown(one.process_samples, "cpu_ns", edges) for one in sharing], axis=0)
-        rivals = np.maximum(used - _placed(rank, sharing, edges), 0.0)
-        share = _share(length, waited, withheld, rivals, None, cpus)
+        rivals, left = _rivals(rank, sharing, used, edges)
+        share = _share(length, waited, withheld, rivals, None, left)
         pool = _share(length, _of_pool(rank, edges, waited), withheld, used, None, cpus)
         return CpuTakers(share, None, cpus, pool)
     by_rank = np.array([_grown(one.cpu_samples, "used_ns", edges) for one in sharing])
@@ -62,8 +67,8 @@ def cpu_takers(rank: Rank, ranks: Sequence[Rank], focus: Focus) -> CpuTakers:
     if busy.sum() < MAIN * used.sum():  # the CPUs' own figures hide the most part of the job
         return CpuTakers(0.0, None, cpus)
     span = edges[-1] - edges[0]
-    rivals = np.maximum(used - _placed(rank, sharing, edges), 0.0)
-    share = _share(length, waited, withheld, rivals, others, cpus)
+    rivals, left = _rivals(rank, sharing, used, edges)
+    share = _share(length, waited, withheld, rivals, others, left)
     pool = _share(length, _of_pool(rank, edges, waited), withheld, used, others, cpus)
     return CpuTakers(share, float(others.sum() / span), cpus, pool)
 
@@ -83,13 +88,18 @@ def _of_pool(rank: Rank, edges: Floats, waited: Floats) -> Floats:
     return np.maximum(_grown(looks_at_threads(rank), "queue_delay_ns", edges) - waited, 0.0)
 
 
-def _placed(rank: Rank, sharing: Sequence[Rank], edges: Floats) -> Floats:
-    """CPU time of the main threads that have a CPU beside the rank's own, with this one's."""
+def _rivals(rank: Rank, sharing: Sequence[Rank], used: Floats, edges: Floats) -> tuple[Floats, int]:
+    """CPU time of the job without the main threads that have a CPU each, and the CPUs it has.
+
+    The rank's own main thread takes nothing from itself, and the others with a CPU each leave the
+    rest of the rank's.
+    """
     is_room = len(sharing) <= rank.cpu_count_allowed
-    mains = [one.main_samples for one in (sharing if is_room else [rank])]
-    known = [_grown(rows, "cpu_ns", edges) for rows in mains if len(rows) > 1]
-    found: Floats = np.sum(known, axis=0)
-    return found
+    rows = [one.main_samples for one in sharing if is_room and one.number != rank.number]
+    placed = [_grown(one, "cpu_ns", edges) for one in rows if len(one) > 1]
+    own = _grown(rank.main_samples, "cpu_ns", edges)
+    rivals: Floats = np.maximum(used - np.sum([own, *placed], axis=0), 0.0)
+    return rivals, rank.cpu_count_allowed - len(placed)
 
 
 def busy_for_anyone(rank: Rank, focus: Focus) -> float | None:
@@ -142,7 +152,7 @@ def _share(
     """Of the waiting, that at the expense of others; all are by stretch, shape (stretches,).
 
     Where several threads wait at once, what runs holds all of them up. `length` is that of the
-    stretches.
+    stretches; `own` is what the job ran on so many CPUs.
     """
     whole = float(waited.sum())
     if whole <= 0:
@@ -153,5 +163,6 @@ def _share(
     if others is not None:
         both = own + others
         share = np.divide(others, both, out=np.zeros_like(both), where=both > 0)
-        taken = np.maximum(taken, left * share)
+        # they hold up each of those that wait for no longer than they run
+        taken = np.minimum(np.maximum(taken, left * share), at_once * others)
     return float(taken.sum()) / whole

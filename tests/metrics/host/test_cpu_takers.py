@@ -85,19 +85,65 @@ def test_a_child_whose_cpu_time_is_lost_is_not_that_of_others() -> None:
     assert (found.share, found.busy_cpus or 0.0) == pytest.approx((0.0, 0.0))
 
 
-@pytest.mark.parametrize(("helpers", "share"), [(0.0, 1.0), (0.6, 0.5)])
-def test_ranks_that_each_have_a_cpu_without_others_hold_up_none_of_each_other(
-    helpers: float, share: float
-) -> None:
-    """Two ranks on two CPUs, of which others have 0.6: only threads beside the main ones rival."""
-    builder = TraceBuilder(2, end_s=LENGTH_S)
-    for number in range(2):
-        rank = builder.rank(number).set(cpus_allowed="0-1", cpu_count_allowed=2)
+def each_with_a_cpu(
+    count: int, *, mains: tuple[float, float], helpers: float, others: float, is_measured: bool
+) -> CpuTakers:
+    """The first of as many ranks as CPUs: shares of a CPU of its main thread and of each other.
+
+    It waits for a CPU whenever it does not run. Helpers are threads of that rank.
+    """
+    builder = TraceBuilder(count, end_s=LENGTH_S)
+    for number in range(count):
+        rank = builder.rank(number)
+        rank.set(cpus_allowed=f"0-{count - 1}", cpu_count_allowed=count)
+        main = mains[min(number, 1)]
+        used, busy = (
+            main + (0 if number else helpers),
+            sum(mains) + (count - 2) * mains[1] + helpers + others,
+        )
+        assert busy <= count + 1e-9
         for tick in range(21):
             at = LENGTH_S * tick / 20
-            used_s = (0.7 + helpers / 2) * at
-            rank.process_sample(at, cpu_s=used_s)
-            rank.main_sample(at, cpu_s=0.7 * at, queue_delay_s=0.3 * at)
-            rank.cpu_sample(at, busy_s=(2.0 + helpers) * at, used_s=used_s, cpus=2)
-    found = of_first(builder.build())
-    assert (found.share, found.busy_cpus or 0.0) == pytest.approx((share, 0.6))
+            rank.process_sample(at, cpu_s=used * at)
+            rank.main_sample(at, cpu_s=main * at, queue_delay_s=(1 - main) * at)
+            if is_measured:
+                rank.cpu_sample(at, busy_s=busy * at, used_s=used * at, cpus=count)
+    return of_first(builder.build())
+
+
+@pytest.mark.parametrize("is_measured", [True, False])
+@pytest.mark.parametrize(
+    ("count", "mains", "helpers", "others", "share"),
+    [
+        (2, (0.9, 1.0), 0.1, 0.0, 0.0),
+        (8, (0.5, 1.0), 0.5, 0.0, 0.0),
+        (2, (0.7, 0.7), 0.0, 0.6, 1.0),
+        (2, (0.7, 0.7), 0.3, 0.3, 0.5),
+        (2, (0.7, 0.7), 0.6, 0.0, 0.0),
+        (2, (0.5, 1.0), 0.2, 0.3, 0.6),
+    ],
+)
+def test_ranks_with_a_cpu_each_are_held_up_by_what_has_the_others(
+    count: int,
+    mains: tuple[float, float],
+    helpers: float,
+    others: float,
+    share: float,
+    *,
+    is_measured: bool,
+) -> None:
+    """All CPUs are busy: what main threads of other ranks leave, helpers and others have."""
+    found = each_with_a_cpu(
+        count, mains=mains, helpers=helpers, others=others, is_measured=is_measured
+    )
+    if is_measured:
+        assert found.busy_cpus == pytest.approx(others, abs=1e-6)
+        assert found.share == pytest.approx(share, abs=1e-6)
+    else:
+        assert found.share <= share + 1e-6
+
+
+def test_nobody_else_takes_what_a_rank_waits_beside_idle_cpus() -> None:
+    """As where two threads are on one CPU for a moment: nothing outside the job ran."""
+    found = each_with_a_cpu(2, mains=(0.9, 0.9), helpers=0.0, others=0.0, is_measured=True)
+    assert (found.share, found.busy_cpus) == pytest.approx((0.0, 0.0))

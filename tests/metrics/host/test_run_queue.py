@@ -63,7 +63,8 @@ def test_who_sleeps_while_threads_of_its_process_lack_a_cpu_waits_for_one(
 ) -> None:
     """The main thread sleeps in all of 8 s, and threads of a pool run for 0.4 CPUs or wait.
 
-    Of that, others have as large a part as they have of the time that all ran on the CPU.
+    Of that, others have as large a part as of the time that all ran on the CPU, or what the pool
+    did not run, and no more than they ran.
     """
     builder = TraceBuilder(1, end_s=12.0)
     rank = builder.rank(0).set(cpu_count_allowed=1, cpus_allowed="0")
@@ -79,7 +80,9 @@ def test_who_sleeps_while_threads_of_its_process_lack_a_cpu_waits_for_one(
     assert found.in_work_s == 0.0
     assert found.in_pool_s == pytest.approx(8.0 * share, rel=0.1)
     assert found.part(is_of_others=False).in_work_s == 0.0
-    theirs = max(others / (0.4 + others), 1.0 - 0.4 / min(queued, 1.0)) if queued else 0.0
+    waited = min(queued, 1.0)
+    theirs = max(others / (0.4 + others), 1.0 - 0.4 / waited) if waited else 0.0
+    theirs = min(theirs, others / waited) if waited else 0.0  # no more than they ran
     told = found.part(is_of_others=True).in_work_s
     assert told == pytest.approx(theirs * found.in_pool_s, rel=0.05)
     assert (told > 0) == (queued > 0 and theirs > 0)
