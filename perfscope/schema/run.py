@@ -181,9 +181,11 @@ class Verdict:
     top: tuple[str, ...]  # ids of at most three findings, most seconds first
     # what processes outside the job cost the run, where the sentence tells it; else null
     others_s: float | None = None
-    # the seconds between which the whole run lies on an idle host, where the sentence tells
-    # `others_s`; else null
+    # what the whole run takes at least on an idle host, where the sentence tells `others_s`; else
+    # null. Steps that took more CPU time than others count as slowed down by other work, on all
+    # ranks as on the one that varies most: a program whose own steps differ takes far more
     idle_low_s: float | None = None
+    # what it takes at most there: without what each rank itself waited for CPUs, and no faster
     idle_high_s: float | None = None
     # place in `losses.entries` of the loss that the sentence names as the largest; null for none
     largest_loss: int | None = None

@@ -98,7 +98,7 @@ def sets():
     me = me + 1
     return x[me:]
 """
-    assert found(text) == [("mine", 4), ("run", 13), ("<lambda>", 18), ("sets", 23)]
+    assert found(text) == [("mine", 4), ("A.run", 13), ("<lambda>", 18), ("sets", 23)]
 
 
 ADDED = """
@@ -129,7 +129,7 @@ GIVEN = [
     ("def work(me, n):\n  use(x[me::n])\nmp.spawn(work, args=(4,), nprocs=4)", [("work", 2)]),
     (JOINS, [("work", 4)]),
     (ADDED, [("cut", 5)]),
-    (METHOD, [("rows", 3)]),
+    (METHOD, [("Grid.rows", 3)]),
 ]
 
 

@@ -27,6 +27,8 @@ def idle_run(results: Results, replay: Replay) -> IdleRun | None:
     rank itself ran: other work makes no CPU faster. At least it takes what is left where both ends
     wait at different times, at the pace of the steps that took the least CPU time, as other work
     takes caches and the other half of a core as well, and with a start-up that waits for no CPU.
+    Where the program's own steps differ, and where the rank whose steps differ most is not one that
+    others wait for, this end is far too low: it is a bound, and no estimate.
     """
     least, most = (
         without_cpu_waits(results, replay, is_of_others=True, ends=ends) for ends in (2, 1)
@@ -45,9 +47,12 @@ def idle_run(results: Results, replay: Replay) -> IdleRun | None:
 
 
 def _fastest(rank: Rank, results: Results) -> float:
-    """CPU time of a rank's fast steps over that of its usual ones: of 95 % no more than of these.
+    """The CPU time of a rank's cheap steps over the mean of all: as if others slowed the rest down.
 
-    Steps go together for as long as CPU time is known by; 1.0 where too few are.
+    Cheap is the lower end of what 95 % of normally distributed steps take, and no cheaper than the
+    cheapest one. What slows a step down is not seen: a step that has more work of its own counts as
+    slowed down as well, which puts the low end too low and never too high. Steps go together for as
+    long as CPU time is known by; 1.0 where too few are.
     """
     starts_ns, rows = results.steps.starts_ns, rank.main_samples
     if len(starts_ns) < FEWEST_SAMPLES or len(rows) < FEWEST_SAMPLES:

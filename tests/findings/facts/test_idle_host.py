@@ -4,7 +4,9 @@ import pytest
 
 from perfscope.document.verdict import verdict
 from perfscope.findings.facts.facts import Facts
+from perfscope.schema.run import Verdict
 from perfscope.trace.model import Trace
+from scripts.schema_pages import described
 from tests.findings.analyzed import analyze_trace
 from tests.findings.facts.test_outside_load import STEPS, built
 
@@ -46,6 +48,13 @@ def test_steps_that_took_less_cpu_time_tell_what_other_work_slows_down() -> None
     assert usual is not None
     assert found is not None
     assert found.low_s < 0.95 * usual.low_s
+
+
+def test_both_ends_are_described_and_the_low_one_as_a_bound() -> None:
+    _, said = described(Verdict)
+    assert "at least" in said["idle_low_s"]
+    assert "a program whose own steps differ takes far more" in said["idle_low_s"]
+    assert "at most" in said["idle_high_s"]
 
 
 def test_a_quiet_host_has_no_ends() -> None:
