@@ -93,6 +93,11 @@ class Budget:
         """Whether one more look may be taken now."""
         return self.spent_ns <= self._at_once_ns + self._later_ns()
 
+    def left_at_ns(self) -> int:
+        """From when on one more look may be taken, by the monotonic clock; looks cost that much."""
+        late_ns = (self.spent_ns - self._at_once_ns) / (self._times * self.SHARE)
+        return self._begin_ns + waits.ns + int(late_ns)
+
     def is_left_for(self, meeting: int, cost_ns: float) -> bool:
         """Whether a look of that cost may be taken now, which is at a meeting unless that is 0.
 

@@ -44,9 +44,10 @@ def emit(
     """Writes a finished step unless another source reports the steps of this process."""
     global last_number
     rec = recorder.current
-    if rec is None or not accepts(candidate) or t1_ns <= t0_ns:
+    if rec is None or (source != candidate and not accepts(candidate)) or t1_ns <= t0_ns:
         return
-    recorder.trains_here(rec)
+    if last_number < 0:
+        recorder.trains_here(rec)
     last_number = last_number + 1 if number is None else number
     rec.step(last_number, epoch, max(samples, 0), max(global_batch, 0), t0_ns, t1_ns)
     if window is not None:
@@ -61,6 +62,8 @@ def forget() -> None:
 
 class Unit:
     """One call that may be a whole step or a part of one: an optimizer step, a train_on_batch."""
+
+    __slots__ = ("end_ns", "guesses", "key", "samples", "site", "source", "start_ns")
 
     def __init__(
         self,
@@ -102,7 +105,16 @@ class Cycle:
     def add(self, unit: Unit) -> None:
         """Takes the next call; writes the step that it ends, if any."""
         pending = self._pending
-        if not pending:
+        before = pending[0] if len(pending) == 1 else unit
+        if (
+            self._is_single
+            and before is not unit
+            and before.key == unit.key
+            and (before.site is unit.site or None in (before.site, unit.site))
+        ):  # as in each step of most programs
+            emit(before.source, before.start_ns, unit.start_ns, samples=before.samples)
+            pending.clear()
+        elif not pending:
             self._is_single |= unit.site is not None and len(unit.site.loops) <= 1
         elif len(pending) >= _LIMIT <= _runs(pending)[-1]:
             self._settle_on_single(unit.start_ns)
@@ -111,9 +123,6 @@ class Cycle:
         elif self._is_single:
             if unit.key != pending[0].key:
                 self._is_single = False
-            elif len(pending) == 1:  # as in each step of most programs
-                self._write(pending, unit.start_ns)
-                pending.clear()
             else:
                 self._flush(unit.start_ns)
         elif unit.key == pending[0].key and not _are_equal(pending):

@@ -20,14 +20,14 @@ def train(passes):
         optimizer.step()
 train(8)
 print(json.dumps([*torch_anomaly._passes, len(torch_anomaly._sizes)]))
-off = list(torch_anomaly._spent_ns)
+off = list(torch_anomaly.spent_ns)
 torch.autograd.set_detect_anomaly(True, check_nan=False)
 train(3)
 print(json.dumps([torch_anomaly._passes[1], len(torch_anomaly._sizes)]))
 torch.autograd.set_detect_anomaly(True)
 train(8)
 print(json.dumps([[*size, count] for size, count in sorted(torch_anomaly._sizes.items())]))
-print(json.dumps([off, torch_anomaly._spent_ns]))
+print(json.dumps([off, torch_anomaly.spent_ns]))
 """
 MEASURED = """
 import json, sys, torch
@@ -40,7 +40,7 @@ def zeros(values, **keywords):
     largest[0] = max(largest[0], values)
     return real(values, **keywords)
 torch.zeros = zeros
-torch_anomaly._passes[:], torch_anomaly._spent_ns[:] = [9, 4], [10**15] * 3
+torch_anomaly._passes[:], torch_anomaly.spent_ns[:] = [9, 4], [10**15] * 3
 def told(sizes):
     torch_anomaly._sizes.clear()
     torch_anomaly._sizes.update(sizes)
@@ -59,7 +59,7 @@ with torch.device("cpu"):
     weight = torch.nn.Parameter(torch.rand(30, 20))
     with torch.autograd.set_detect_anomaly(True):
         for _ in range(8):
-            torch_anomaly.ends(*torch_anomaly.begins((torch.rand(5, 30) @ weight).sum()))
+            torch_anomaly.ends(*torch_anomaly.begins((torch.rand(5, 30) @ weight).sum()), 1)
 print(json.dumps([torch_anomaly._passes, torch_anomaly._missed]))
 """
 

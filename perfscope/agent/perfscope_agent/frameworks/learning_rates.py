@@ -9,20 +9,21 @@ from ..kinds import Any
 
 _MOST = 8
 _noted: dict[str, list[dict[str, Any]]] = {}
-_seen: set[int] = set()
+seen: set[int] = set()
+"""Optimizers that were noted, by identity."""
 
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     _noted.clear()
-    _seen.clear()
+    seen.clear()
 
 
 def of_torch(source: str, optimizer: Any) -> None:
     """Notes an optimizer of PyTorch, once; a rate that is a tensor stays unread."""
-    if id(optimizer) in _seen or len(_seen) >= _MOST:
+    if id(optimizer) in seen or len(seen) >= _MOST:
         return
-    _seen.add(id(optimizer))
+    seen.add(id(optimizer))
     try:
         _note(source, optimizer, optimizer.param_groups[0]["lr"], "lr")
     except Exception:

@@ -195,14 +195,12 @@ class _Loop:
 
     def _count_without_loader(self) -> None:
         """Adds the samples of a backward pass where no loader tells them."""
-        torch_batches.await_next()
-        self.unit_samples += torch_batches.size()
+        self.unit_samples += torch_batches.await_next()
         self.unit_guesses += 1
 
     def ends_backward(self, now_ns: int) -> None:
         """What is left of an optimizer's step that called it is the optimizer's own work."""
-        if not self.own.is_over:
-            self.own.ends_backward(now_ns)
+        self.own.end_ns = now_ns
         if self.optimizer_start_ns:
             self.optimizer_start_ns = now_ns
 
@@ -247,10 +245,6 @@ def tell(action: Callable[..., None], *arguments: Any) -> None:
         notes.failure("the loop of PyTorch", error)
 
 
-def _emit(kind: int, name: str, start_ns: int, end_ns: int) -> None:
-    _loop.emit(kind, name, start_ns, end_ns)
-
-
 _loop = _Loop()
 backward_depth = 0
 """Backward passes that are running: checkpointed models nest them."""
@@ -289,13 +283,15 @@ def install_loader(module: ModuleType) -> None:
                 raise
             end_ns = rec.now()
             tell(_loop.takes_batch, torch_parts.loaded(data), is_grad_enabled(), end_ns)
-            torch_workers.count(self, is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
+            if is_ready is not None:
+                torch_workers.count(self, is_ready, is_grad_enabled(), end_ns - begin_ns, is_first)
             return data
 
         return following
 
     torch_compile.replace(module._BaseDataLoaderIter, "__next__", make_next)
-    torch_compile.replace(module.DataLoader, "__iter__", torch_loaders.iterating(_SOURCE, _emit))
+    iterating = torch_loaders.iterating(_SOURCE, lambda *phase: _loop.emit(*phase))  # noqa: PLW0108
+    torch_compile.replace(module.DataLoader, "__iter__", iterating)
 
 
 def install_backward(module: ModuleType) -> None:
@@ -310,25 +306,30 @@ def install_backward(module: ModuleType) -> None:
             rec = recorder.current or recorder.of_training()
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
-            recorder.trains_here(rec)
+            # What is seldom due is asked for without a call: small models pass every 100 us.
             if not _loop.has_backward:
+                recorder.trains_here(rec)
                 tell(debug_settings.at_backward)
             tell(_loop.begins_backward, rec.now(), args)
-            tell(torch_workers.passes_back)
-            tell(torch_places.trains)
+            torch_workers.passes[0] += 1
+            if torch_workers.passes[0] >= torch_places.due:
+                tell(torch_places.trains, torch_workers.passes[0])
             if _loop.profiled is not None:
                 tell(_loop.profiled.begins_step)
             for action in before_backward:
                 tell(action)
             backward_depth = 1
+            watch = torch_unused.watch(args, kwargs)
+            phase = wrap.begin(rec, recorder.Phase.BACKWARD, "backward")
+            begin_ns = rec.now()
             try:
-                phase = wrap.Inside(rec, recorder.Phase.BACKWARD, "backward")
-                with torch_unused.Watch(args, kwargs), phase:
-                    result = original(*args, **kwargs)
-                    end_ns = rec.now()
+                result = original(*args, **kwargs)
             finally:
+                end_ns = rec.now()
+                wrap.end(rec, phase)
+                torch_unused.end(watch, end_ns - begin_ns)
                 backward_depth = 0
-            tell(_loop.ends_backward, rec.now())
+            _loop.ends_backward(end_ns)
             for ending in after_backward:
                 tell(ending, end_ns)
             return result
@@ -345,13 +346,12 @@ def before_optimizer(_optimizer: Any, _args: Any, _kwargs: Any) -> None:
         _loop.optimizer_start_ns = rec.now()
 
 
-def after_optimizer(optimizer: Any) -> bool:
+def after_optimizer(optimizer: Any, now_ns: int) -> bool:
     """An optimizer's step is over; False where one that it called has ended the step before."""
-    rec = recorder.current
     # Horovod's optimizers call the step that they are built on: of the two, the inner one counts.
-    if rec is None or not _loop.optimizer_start_ns:
+    if not _loop.optimizer_start_ns:
         return False
-    tell(_loop.ends_optimizer, id(optimizer), rec.now())
+    tell(_loop.ends_optimizer, id(optimizer), now_ns)
     if _loop.profiled is not None:
         tell(_loop.profiled.ends_step, id(optimizer))
     return True

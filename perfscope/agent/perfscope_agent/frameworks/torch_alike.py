@@ -113,7 +113,8 @@ class _Looker:
 
     def __init__(self) -> None:
         self.passes = 0
-        self._due = 0  # passes whose turn it has been
+        self._turns = 0  # passes whose turn it has been
+        self.due = _FIRST  # the pass that is next
         self._looks = 0
         self.is_over = False  # no more is looked at
         self._budget = Budget()
@@ -123,8 +124,9 @@ class _Looker:
     def is_due(self) -> bool:
         """Counts a pass, and tells whether to look at it."""
         self.passes += 1
-        is_one = self.passes == (_FIRST << self._due) + self._due
-        self._due += is_one
+        is_one = self.passes == self.due
+        self._turns += is_one
+        self.due = (_FIRST << self._turns) + self._turns
         return is_one and not self.is_over and self._budget.is_left()
 
     def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:

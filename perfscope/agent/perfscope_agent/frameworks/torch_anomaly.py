@@ -3,7 +3,7 @@
 No sample shows that: the search runs in compiled code, as the gradients do. So the graphs of a few
 passes tell how large the gradients are, and when the program is over, a search of each size is
 timed on this CPU. With what these passes took of the CPU that is a share of the passes, and with
-what all passes took, and those in the mode, a share of all of them.
+what all passes took by the clock, and those in the mode, a share of all of them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _OFF, _ON, _LOOKED_AT = range(3)
 
 _sizes: dict[tuple[str, int], int] = {}
 """How many gradients have a type and a number of values, in all passes that were looked at."""
-_spent_ns = [0, 0, 0]
-"""Of the CPU, by all passes, by those in this mode, and by those of them that were looked at."""
+spent_ns = [0, 0, 0]
+"""By the clock, by all passes and by those in this mode; of the CPU, by those looked at."""
 _passes = [0, 0]
 """In this mode, and those of them that were looked at."""
 _missed = [0]
@@ -72,14 +72,12 @@ def _looks(loss: Any) -> bool:
     return found is not None
 
 
-def ends(kind: int, begin_ns: int) -> None:
-    """A pass of a kind is over that began then."""
-    spent_ns = time.thread_time_ns() - begin_ns
-    _spent_ns[0] += spent_ns
-    _spent_ns[1] += spent_ns if kind != _OFF else 0
+def ends(kind: int, begin_ns: int, ns: int) -> None:
+    """A pass of a kind is over, which had used so much of the CPU before and took so long."""
+    spent_ns[1] += ns if kind != _OFF else 0
     if kind == _LOOKED_AT:
         _passes[1] += 1
-        _spent_ns[2] += spent_ns
+        spent_ns[2] += time.thread_time_ns() - begin_ns
         if _passes[1] == _MOST_LOOKS:  # also of a mode that the first pass was without
             metadata.framework(_SOURCE, anomaly_mode=True)
 
@@ -116,7 +114,7 @@ def measure() -> bool:
     told to be missing.
     """
     torch: Any = sys.modules.get("torch")
-    if not _passes[1] or not _spent_ns[2]:
+    if not _passes[1] or not spent_ns[2]:
         return False
     begin_ns = time.monotonic_ns()
     searched_ns, missed = 0, _missed[0]
@@ -128,9 +126,9 @@ def measure() -> bool:
     told = {
         "looks": _passes[1],
         "searched_ns": searched_ns,
-        "whole_ns": _spent_ns[2],
-        "in_mode_ns": _spent_ns[1],
-        "passes_ns": _spent_ns[0],
+        "whole_ns": spent_ns[2],
+        "in_mode_ns": spent_ns[1],
+        "passes_ns": spent_ns[0],
         "missed": missed,
     }
     metadata.framework(_SOURCE, searched_for_nan=told)
@@ -141,17 +139,17 @@ def _search_ns(torch: Any, kind: str, values: int) -> int:
     """What it usually takes to search so many values, as PyTorch does it."""
     searched = min(values, _MOST_VALUES)
     array = torch.zeros(searched, dtype=getattr(torch, kind), device="cpu")
-    spent_ns = []
+    took_ns = []
     for _ in range(_TIMES):
         begin_ns = time.thread_time_ns()
         torch.isnan(array).any().item()
-        spent_ns.append(time.thread_time_ns() - begin_ns)
-    return sorted(spent_ns)[_TIMES // 2] * values // searched
+        took_ns.append(time.thread_time_ns() - begin_ns)
+    return sorted(took_ns)[_TIMES // 2] * values // searched
 
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     _sizes.clear()
     _passes[:] = 0, 0
-    _spent_ns[:] = 0, 0, 0
+    spent_ns[:] = 0, 0, 0
     _missed[0] = 0

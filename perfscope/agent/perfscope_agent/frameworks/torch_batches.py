@@ -48,13 +48,12 @@ _calls = 0
 """How many calls were looked at since then."""
 
 
-def size() -> int:
-    """Samples of the batch that was looked at last, 0 none."""
-    return _size
+def await_next() -> int:
+    """A backward pass begins: the next module that is called will have the next batch.
 
-
-def await_next() -> None:
-    """A backward pass begins: the next module that is called will have the next batch."""
+    Returns:
+        Samples of the batch that was looked at last, 0 none.
+    """
     global _tries, _batches, _model, _kind, _calls
     if _replaced is not None:
         _stop()
@@ -65,6 +64,7 @@ def await_next() -> None:
     is_due = _batches <= _ALWAYS or not _batches % _SOME
     if is_due and _tries < _MOST_TRIES and _budget.is_left():
         _start()
+    return _size
 
 
 def _start() -> None:

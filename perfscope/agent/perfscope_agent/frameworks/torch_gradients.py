@@ -6,9 +6,11 @@ copied by PyTorch, so that neither its profiler nor its random numbers see anyth
 
 from __future__ import annotations
 
+from ..kinds import Any
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterator
+    from typing import Iterator
 
 _ROWS = 64
 """Looked at in each gradient, evenly over all of them."""
@@ -16,20 +18,25 @@ _ROWS = 64
 _optimizers: list[Any] = []
 """Those that have stepped, as weak references."""
 
+last: Any = None
+"""The one that was noted last, as a weak reference."""
+
 is_news = False
 """Whether an optimizer has stepped for the first time since the last look."""
 
 
 def note_optimizer(optimizer: Any) -> None:
     """Remembers an optimizer that steps, whose parameters it may get and lose later on."""
-    global is_news
+    global is_news, last
     for known in _optimizers:
         if known() is optimizer:
+            last = known
             return
     import weakref
 
     _optimizers[:] = [known for known in _optimizers if known() is not None]
-    _optimizers.append(weakref.ref(optimizer))
+    last = weakref.ref(optimizer)
+    _optimizers.append(last)
     is_news = True
 
 

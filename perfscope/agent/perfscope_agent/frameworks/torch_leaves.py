@@ -32,35 +32,34 @@ class Leaves:
     """A few of the parameters at the ends of the graph of the pass before."""
 
     def __init__(self) -> None:
-        self._seen: Seen = {}
+        self.seen: Seen = {}  # at the pass before
         self._counted = 0  # updates that showed in what PyTorch counts
         self._budget = Budget(4 * Budget.AT_ONCE_NS)
+        self.next_ns = 0  # when a look may be taken again, by the monotonic clock
 
     def are_as_before(self, loss: Any) -> bool | None:
         """Whether the graph of a loss ends in parameters that nobody has updated since the last.
 
         None where that is not known, as where looking has taken too long.
         """
-        if not self._budget.is_left():
-            self._seen = {}
-            return None
         begin_ns = time.thread_time_ns()
         try:
-            before, self._seen = self._seen, self._look(loss)
+            before, self.seen = self.seen, self._look(loss)
         except Exception as error:  # a tensor of a class of the program's own
             notes.pass_on(error)
-            before, self._seen = {}, {}
+            before, self.seen = {}, {}
         self._budget.spent_ns += time.thread_time_ns() - begin_ns
-        if not before or not self._seen:
+        self.next_ns = self._budget.left_at_ns()
+        if not before or not self.seen:
             return None
-        if before.keys() != self._seen.keys():
+        if before.keys() != self.seen.keys():
             return False
-        if any(before[one][:2] != now[:2] for one, now in self._seen.items()):
+        if any(before[one][:2] != now[:2] for one, now in self.seen.items()):
             self._counted += 1
             return False
         if self._counted >= _ENOUGH:
             return True
-        is_same = before == self._seen and all(one[2] for one in self._seen.values())
+        is_same = before == self.seen and all(one[2] for one in self.seen.values())
         if not is_same:
             self._counted = 0
         return is_same

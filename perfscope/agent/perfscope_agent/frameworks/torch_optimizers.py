@@ -23,9 +23,14 @@ def install_optimizer(module: ModuleType) -> None:
 
 
 def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-    if recorder.current is None:
+    rec = recorder.current
+    if rec is None:
         return
-    if torch.after_optimizer(optimizer):
+    now_ns = rec.now()
+    is_outer = torch.after_optimizer(optimizer, now_ns)
+    if is_outer and id(optimizer) not in learning_rates.seen:
         torch.tell(learning_rates.of_torch, _SOURCE, optimizer)
-    torch.tell(torch_gradients.note_optimizer, optimizer)
-    torch.tell(torch_states.look, optimizer)
+    if torch_gradients.last is None or torch_gradients.last() is not optimizer:
+        torch.tell(torch_gradients.note_optimizer, optimizer)
+    if now_ns >= torch_states.next_ns:
+        torch.tell(torch_states.look, optimizer)

@@ -38,7 +38,7 @@ class OwnUpdates:
         self.is_over = False  # an optimizer updates the parameters: all that follows is nothing
         self._is_sure = False
         self._start_ns = 0  # of the running pass, 0 none
-        self._end_ns = 0  # of its backward pass
+        self.end_ns = 0  # of its backward pass; the update follows
         self._samples = 0  # of the running pass
         self._delivered = 0  # samples delivered until it began
 
@@ -48,7 +48,11 @@ class OwnUpdates:
         `delivered` are all samples until now, `given` what the program gives to the pass.
         """
         self._close(now_ns)
-        is_same = self._leaves.are_as_before(given[0] if given else None)
+        leaves = self._leaves
+        if now_ns >= leaves.next_ns:
+            is_same = leaves.are_as_before(given[0] if given else None)
+        else:
+            is_same, leaves.seen = None, {}
         if is_same is None:  # as many passes make an update as before
             if self._count >= self._usual:
                 self._updated()
@@ -59,10 +63,6 @@ class OwnUpdates:
             self._updated()
         self._start_ns = now_ns
         self._samples, self._delivered = delivered - self._delivered, delivered
-
-    def ends_backward(self, now_ns: int) -> None:
-        """A backward pass is over; the update follows."""
-        self._end_ns = now_ns
 
     def cut(self, now_ns: int) -> None:
         """Something that is no training follows."""
@@ -77,7 +77,7 @@ class OwnUpdates:
 
     def finish(self) -> None:
         """Writes what was kept back."""
-        self._close(self._end_ns)
+        self._close(self.end_ns)
         self._keep_group()
         self._is_sure = True
         self._write()
@@ -98,6 +98,10 @@ class OwnUpdates:
 
     def _updated(self) -> None:
         """The parameters are others than in the passes so far."""
+        if self._is_sure and self._count == 1 and not self._pending:  # as in most programs
+            (begin_ns, end_ns, samples), self._count = self._group.pop(), 0
+            steps.emit(self._source, begin_ns, end_ns, samples=samples)
+            return
         self._keep_group()
         self._is_sure = self._is_sure or len(self._pending) >= _KEPT_BACK
         self._write()

@@ -28,24 +28,24 @@ number, so that losses that take turns are met unless there are so many.
 _MOST_PLACES = 256
 """As far as they are kept: code that is made anew in each step is always another one."""
 
-_passes = 0
+due = 1
+"""The backward pass that is looked at next."""
+
 _seen: dict[tuple[int, int], CodeType] = {}
 """By code and line: the code is kept, as another one may lie where it has lain."""
 
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    global _passes
-    _passes = 0
+    global due
+    due = 1
     _seen.clear()
 
 
-def trains() -> None:
+def trains(passes: int) -> None:
     """Notes the program's lines that a backward pass is called from, directly and at last."""
-    global _passes
-    _passes += 1
-    if _passes > _FIRST_LOOKS and _passes % _LATER_LOOKS:
-        return
+    global due
+    due = passes + (1 if passes < _FIRST_LOOKS else _LATER_LOOKS)
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code, line = frame.f_code, frame.f_lineno

@@ -6,6 +6,7 @@ training process calls itself is all that Python can see.
 
 from __future__ import annotations
 
+from .. import recorder
 from ..kinds import Any, AnyFunction, ModuleType
 from . import torch, wrap
 
@@ -17,7 +18,9 @@ def install_optimizer(module: ModuleType) -> None:
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
             torch.before_optimizer(self, args, kwargs)
             result = original(self, *args, **kwargs)
-            torch.after_optimizer(self)
+            rec = recorder.current
+            if rec is not None:
+                torch.after_optimizer(self, rec.now())
             return result
 
         return step

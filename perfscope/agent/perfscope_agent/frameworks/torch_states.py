@@ -23,16 +23,19 @@ _MOST = 4
 _MOST_FRAMES = 32
 
 _budget = Budget()
-_next_ns = 0
+next_ns = 0
+"""When a look is due again."""
 
 
 def look(optimizer: Any) -> None:
     """Looks at what an optimizer keeps, if that is due, where the program had it step."""
-    global _next_ns
+    global next_ns
     now_ns, looker = time.monotonic_ns(), operands.looker
-    if looker is None or now_ns < _next_ns or not _budget.is_left():
+    if now_ns < next_ns:
         return
-    _next_ns = now_ns + _EVERY_NS
+    next_ns = now_ns + _EVERY_NS
+    if looker is None or not _budget.is_left():
+        return
     try:
         frame = _program_frame()
         if frame is not None:
@@ -41,7 +44,7 @@ def look(optimizer: Any) -> None:
                 if array is not None:
                     looker.sees(frame.f_code, frame.f_lasti, "optimizer.state." + name, array)
     except Exception as error:
-        _next_ns = sys.maxsize
+        next_ns = sys.maxsize
         notes.failure("states of optimizers are not looked at", error)
     _budget.spent_ns += time.monotonic_ns() - now_ns
 

@@ -88,6 +88,7 @@ class _Looker:
 
     def __init__(self) -> None:
         self.passes = self.looks = 0
+        self.due = _FIRST  # the pass that is next
         self.is_over = False  # no more is looked at
         self._budget = Budget()
         self._needless_ns = self._whole_ns = 0
@@ -96,7 +97,8 @@ class _Looker:
     def is_due(self) -> bool:
         """Counts a pass, and tells whether to look at it."""
         self.passes += 1
-        is_one = self.passes >= _FIRST and self.passes & (self.passes - 1) == 0
+        is_one = self.passes == self.due
+        self.due *= 1 + is_one
         return is_one and not self.is_over and self._budget.is_left()
 
     def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
@@ -163,31 +165,35 @@ def _size(parameter: Any) -> int:
 _looker = _Looker()
 
 
-class Watch:
-    """Looks at a backward pass that is in its `with`, if that is due."""
+def watch(arguments: Any, keywords: Any) -> Any:
+    """Looks at a backward pass that begins with these arguments; what `end` is to be given.
 
-    __slots__ = ("_arguments", "_begun", "_keywords", "_seen")
+    None of nearly all of them, which nothing is due for: these are only counted.
+    """
+    one, other = _looker, torch_alike.looker
+    is_due = one.passes + 1 >= one.due or other.passes + 1 >= other.due
+    if not is_due and not torch_compile.module().is_anomaly_enabled():
+        one.passes += 1
+        other.passes += 1
+        return None
+    begun: Any = None
+    for looker in (one, other):
+        if looker.is_due() and begun is None:
+            begun = _guarded(_begun, looker, arguments, keywords)
+            begun = None if begun is None else (looker, *begun)
+    loss = None if begun is not None else _loss(arguments, keywords)
+    return begun, _guarded(torch_anomaly.begins, loss)
 
-    def __init__(self, arguments: Any, keywords: Any) -> None:
-        """Takes what the program gives to `torch.autograd.backward`."""
-        self._arguments, self._keywords = arguments, keywords
-        self._begun: Any = None
-        self._seen: Any = None
 
-    def __enter__(self) -> None:
-        for one in (_looker, torch_alike.looker):
-            if one.is_due() and self._begun is None:
-                begun = _guarded(_begun, one, self._arguments, self._keywords)
-                self._begun = None if begun is None else (one, *begun)
-        loss = None if self._begun is not None else _loss(self._arguments, self._keywords)
-        self._seen = _guarded(torch_anomaly.begins, loss)
-
-    def __exit__(self, *_: object) -> None:
-        if self._seen is not None:
-            torch_anomaly.ends(*self._seen)
-        if self._begun is not None:
-            looker, timing, handles = self._begun
-            _guarded(looker.end, timing, handles)
+def end(watched: Any, ns: int) -> None:
+    """The pass is over, or was ended by an error; it took so long."""
+    begun, kind = watched or (None, None)
+    torch_anomaly.spent_ns[0] += ns
+    if kind is not None:
+        _guarded(torch_anomaly.ends, *kind, ns)
+    if begun is not None:
+        looker, timing, handles = begun
+        _guarded(looker.end, timing, handles)
 
 
 def _begun(looker: Any, arguments: Any, keywords: Any) -> Any:

@@ -18,7 +18,8 @@ _doubtful = dict.fromkeys(_COUNTED, 0)
 _running: dict[int, _Iteration] = {}
 """By identity of the iterator, until a backward pass shows what the batches are for."""
 
-_passes = [0]
+passes = [0]
+"""Backward passes so far: what is iterated over when one begins is trained on."""
 
 
 class _Iteration:
@@ -27,13 +28,13 @@ class _Iteration:
     __slots__ = ("counts", "passes")
 
     def __init__(self) -> None:
-        self.passes = _passes[0]
+        self.passes = passes[0]
         self.counts = dict.fromkeys(_COUNTED, 0)
 
     @property
     def is_training(self) -> bool:
         """Whether a backward pass has come since it began."""
-        return _passes[0] > self.passes
+        return passes[0] > self.passes
 
     def tell(self) -> None:
         """Adds what it has counted to the sums of what it is for as far as can be told, once."""
@@ -41,11 +42,6 @@ class _Iteration:
         for name, value in self.counts.items():
             sums[name] += value
         self.counts = dict.fromkeys(_COUNTED, 0)
-
-
-def passes_back() -> None:
-    """A backward pass begins: what is iterated over meanwhile is trained on."""
-    _passes[0] += 1
 
 
 def _iteration(iterator: Any) -> _Iteration:
@@ -126,7 +122,7 @@ def finish() -> None:
     """At exit: notes what was counted; all of it where the program passes nothing back."""
     for iteration in list(_running.values()):
         iteration.tell()
-    if not _passes[0]:
+    if not passes[0]:
         for name, value in _doubtful.items():
             _batches[name] += value
     if _batches["asked"]:
@@ -135,7 +131,7 @@ def finish() -> None:
 
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
-    _passes[0] = 0
+    passes[0] = 0
     _running.clear()
     for sums in (_batches, _doubtful):
         sums.update(dict.fromkeys(_COUNTED, 0))
