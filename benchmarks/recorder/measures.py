@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.jobs import prefix
 from benchmarks.recorder import bounded
 from perfscope.record.places import agent_directory
 
@@ -131,6 +132,19 @@ def events(setting: Setting) -> list[Cost]:
     ]
 
 
+def torch_steps(setting: Setting) -> list[Cost]:
+    """us of CPU time that the agent's functions take in a step of PyTorch, where that is there."""
+    python = prefix("torch") / "bin" / "python"
+    if not python.exists():
+        return []
+    agent = {"PYTHONPATH": str(agent_directory())}
+    command: Command = [python, HERE / "step_cost.py"]
+    runs = [
+        _columns(_run(command, _recorded(setting, "steps") | agent)) for _ in range(setting.repeats)
+    ]
+    return [Cost(f"PyTorch: {name}", "us", tuple(run[name] for run in runs)) for name in runs[0]]
+
+
 def samples(setting: Setting) -> list[Cost]:
     """Share of one core that the sampler takes at its 10 Hz."""
     costs = []
@@ -196,4 +210,4 @@ def reductions(setting: Setting) -> list[Cost]:
     return _reduction(setting, "C", [program]) + _reduction(setting, "mpi4py", through_python)
 
 
-MEASURES = (calls, events, samples, start_up, reductions)
+MEASURES = (calls, events, torch_steps, samples, start_up, reductions)
