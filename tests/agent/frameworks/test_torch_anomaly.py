@@ -47,6 +47,7 @@ def told(sizes):
     assert torch_anomaly.measure()
     return metadata.facts["frameworks"]["torch"]["searched_for_nan"]
 metadata.facts["frameworks"] = {}
+torch_anomaly._MOST_NS = 10**12  # however busy the machine is
 first = told({("float32", 1 << 40): 1, ("complex64", 100): 2, ("float32", 0): 1})
 print(json.dumps([first["missed"], first["searched_ns"] > 0, largest[0]]))
 print(json.dumps(told({("float8_e5m2", 100): 3})["missed"]))
