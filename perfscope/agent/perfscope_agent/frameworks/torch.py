@@ -329,7 +329,7 @@ def install_backward(module: ModuleType) -> None:
                 wrap.end(rec, phase)
                 torch_unused.end(watch, end_ns - begin_ns)
                 backward_depth = 0
-            _loop.ends_backward(end_ns)
+            _loop.ends_backward(rec.now())  # behind the end of the phase
             for ending in after_backward:
                 tell(ending, end_ns)
             return result
