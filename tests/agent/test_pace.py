@@ -157,6 +157,24 @@ def test_looks_are_paid_from_what_the_program_gets(monkeypatch: pytest.MonkeyPat
     assert not budget.is_left()
 
 
+def test_when_a_look_may_be_taken_again_is_known_beforehand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns = [10**12]
+    monkeypatch.setattr(pace, "waits", Waits())
+    monkeypatch.setattr("time.monotonic_ns", lambda: now_ns[0])
+    budget = Budget(4 * Budget.AT_ONCE_NS, times=2)
+    budget.spent_ns = 4 * Budget.AT_ONCE_NS
+    assert budget.left_at_ns() == 10**12
+    budget.spent_ns += 1_000_000
+    pace.waits.ns = 10**9  # what the program has waited for CPUs meanwhile is not its own
+    assert budget.left_at_ns() == 10**12 + 2 * 10**9
+    now_ns[0] = budget.left_at_ns() - 10_000
+    assert not budget.is_left()
+    now_ns[0] += 20_000
+    assert budget.is_left()
+
+
 def test_waits_are_those_of_one_thread_while_it_is_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

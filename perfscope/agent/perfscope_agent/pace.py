@@ -94,7 +94,7 @@ class Budget:
         return self.spent_ns <= self._at_once_ns + self._later_ns()
 
     def left_at_ns(self) -> int:
-        """From when on one more look may be taken, by the monotonic clock; looks cost that much."""
+        """From when on one more look may be taken, by the monotonic clock."""
         late_ns = (self.spent_ns - self._at_once_ns) / (self._times * self.SHARE)
         return self._begin_ns + waits.ns + int(late_ns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pytest
@@ -196,13 +197,17 @@ def test_what_else_is_looked_at_may_fail_without_a_step_that_is_lost(
 ) -> None:
     """Of each step the samples, and what its optimizer holds and keeps."""
 
-    def fails(*_arguments: object) -> NoReturn:
-        raise AttributeError("another version")
+    def failing(what: str) -> Callable[..., NoReturn]:
+        def fails(*_arguments: object) -> NoReturn:
+            raise AttributeError(what)
+
+        return fails
 
     monkeypatch.setattr(notes, "notes", [])
-    monkeypatch.setattr(torch_batches, "await_next", fails)
-    monkeypatch.setattr(torch_gradients, "note_optimizer", fails)
-    monkeypatch.setattr(torch_states, "look", fails)
+    monkeypatch.setattr(torch_batches, "await_next", failing("batches"))
+    monkeypatch.setattr(torch_gradients, "note_optimizer", failing("gradients"))
+    monkeypatch.setattr(torch_states, "next_ns", 0)
+    monkeypatch.setattr(torch_states, "look", failing("states"))
     optimizer = object()  # of several that are gone at once some would lie in the same place
     for now in (1, 11, 21):
         torch.tell(written.loop.begins_backward, now)
@@ -210,7 +215,18 @@ def test_what_else_is_looked_at_may_fail_without_a_step_that_is_lost(
         torch_optimizers._after_optimizer(optimizer, (), {})
     written.loop.finish()
     assert len(written.steps) == 3
-    assert notes.notes == ["the loop of PyTorch: AttributeError: another version"]
+    failed = [note.rpartition(" ")[2] for note in notes.notes]
+    assert failed == ["batches", "gradients", "states"]
+
+
+def test_steps_of_one_optimizer_are_written_the_short_way_as_the_long_one(written: Written) -> None:
+    """From the 16th on each is known to be one; two in turn are one step again."""
+    written.play("N b o " + "n b o " * 39 + "n b o p " * 5)
+    begins = [begin for begin, _, _ in written.steps]
+    assert begins[:40] == [10, *(32 + 30 * at for at in range(39))]
+    assert [end for _, end, _ in written.steps[:39]] == [*begins[1:40]]
+    assert [samples for _, _, samples in written.steps[:40]] == [4] * 40
+    assert len(written.steps) in (44, 45)
 
 
 def test_loop_without_a_loader_has_steps(written: Written) -> None:

@@ -290,8 +290,7 @@ def install_loader(module: ModuleType) -> None:
         return following
 
     torch_compile.replace(module._BaseDataLoaderIter, "__next__", make_next)
-    iterating = torch_loaders.iterating(_SOURCE, lambda *phase: _loop.emit(*phase))  # noqa: PLW0108
-    torch_compile.replace(module.DataLoader, "__iter__", iterating)
+    torch_compile.replace(module.DataLoader, "__iter__", torch_loaders.iterating(_SOURCE))
 
 
 def install_backward(module: ModuleType) -> None:
@@ -306,7 +305,7 @@ def install_backward(module: ModuleType) -> None:
             rec = recorder.current or recorder.of_training()
             if rec is None or backward_depth:
                 return original(*args, **kwargs)
-            # What is seldom due is asked for without a call: small models pass every 100 us.
+            # What is seldom due is asked for without a call: passes of small models take 100 us.
             if not _loop.has_backward:
                 recorder.trains_here(rec)
                 tell(debug_settings.at_backward)
@@ -318,17 +317,16 @@ def install_backward(module: ModuleType) -> None:
                 tell(_loop.profiled.begins_step)
             for action in before_backward:
                 tell(action)
-            backward_depth = 1
-            watch = torch_unused.watch(args, kwargs)
-            phase = wrap.begin(rec, recorder.Phase.BACKWARD, "backward")
-            begin_ns = rec.now()
-            try:
+            watch, phase, begin_ns, backward_depth = None, None, rec.now(), 1
+            try:  # a signal may end each of them
+                watch = torch_unused.watch(args, kwargs)
+                phase = wrap.begin(rec, recorder.Phase.BACKWARD, "backward")
+                begin_ns = rec.now()
                 result = original(*args, **kwargs)
             finally:
-                end_ns = rec.now()
+                backward_depth, end_ns = 0, rec.now()
                 wrap.end(rec, phase)
                 torch_unused.end(watch, end_ns - begin_ns)
-                backward_depth = 0
             _loop.ends_backward(rec.now())  # behind the end of the phase
             for ending in after_backward:
                 tell(ending, end_ns)

@@ -124,9 +124,10 @@ class _Looker:
     def is_due(self) -> bool:
         """Counts a pass, and tells whether to look at it."""
         self.passes += 1
-        is_one = self.passes == self.due
-        self._turns += is_one
-        self.due = (_FIRST << self._turns) + self._turns
+        is_one = self.passes >= self.due  # threads that pass at once may count beyond it
+        while self.due <= self.passes:
+            self._turns += 1
+            self.due = (_FIRST << self._turns) + self._turns
         return is_one and not self.is_over and self._budget.is_left()
 
     def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:

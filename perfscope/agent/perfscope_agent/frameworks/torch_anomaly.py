@@ -3,7 +3,8 @@
 No sample shows that: the search runs in compiled code, as the gradients do. So the graphs of a few
 passes tell how large the gradients are, and when the program is over, a search of each size is
 timed on this CPU. With what these passes took of the CPU that is a share of the passes, and with
-what all passes took by the clock, and those in the mode, a share of all of them.
+what all passes took, and those in the mode, a share of all of them. Of passes without the mode the
+clock is known, and of a few of them what part of it they were on the CPU: they may wait.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _OFF, _ON, _LOOKED_AT = range(3)
 _sizes: dict[tuple[str, int], int] = {}
 """How many gradients have a type and a number of values, in all passes that were looked at."""
 spent_ns = [0, 0, 0]
-"""By the clock, by all passes and by those in this mode; of the CPU, by those looked at."""
+"""By the clock, by all passes, by some of those without this mode, and by those in it."""
+_used_ns = [0, 0, 0]
+"""Of the CPU, by the same without this mode, by those in it, and by those that were looked at."""
 _passes = [0, 0]
 """In this mode, and those of them that were looked at."""
 _missed = [0]
@@ -74,10 +77,12 @@ def _looks(loss: Any) -> bool:
 
 def ends(kind: int, begin_ns: int, ns: int) -> None:
     """A pass of a kind is over, which had used so much of the CPU before and took so long."""
-    spent_ns[1] += ns if kind != _OFF else 0
+    used_ns, is_on = time.thread_time_ns() - begin_ns, kind != _OFF
+    spent_ns[1 + is_on] += ns
+    _used_ns[is_on] += used_ns
     if kind == _LOOKED_AT:
         _passes[1] += 1
-        spent_ns[2] += time.thread_time_ns() - begin_ns
+        _used_ns[2] += used_ns
         if _passes[1] == _MOST_LOOKS:  # also of a mode that the first pass was without
             metadata.framework(_SOURCE, anomaly_mode=True)
 
@@ -114,7 +119,7 @@ def measure() -> bool:
     told to be missing.
     """
     torch: Any = sys.modules.get("torch")
-    if not _passes[1] or not spent_ns[2]:
+    if not _passes[1] or not _used_ns[2]:
         return False
     begin_ns = time.monotonic_ns()
     searched_ns, missed = 0, _missed[0]
@@ -126,13 +131,20 @@ def measure() -> bool:
     told = {
         "looks": _passes[1],
         "searched_ns": searched_ns,
-        "whole_ns": spent_ns[2],
-        "in_mode_ns": spent_ns[1],
-        "passes_ns": spent_ns[0],
+        "whole_ns": _used_ns[2],
+        "in_mode_ns": _used_ns[1],
+        "passes_ns": _used_ns[1] + _without_ns(),
         "missed": missed,
     }
     metadata.framework(_SOURCE, searched_for_nan=told)
     return True
+
+
+def _without_ns() -> int:
+    """What passes without the mode took of the CPU, as far as some of them tell."""
+    whole_ns, some_ns, in_mode_ns = spent_ns
+    used = _used_ns[0] / some_ns if some_ns else _used_ns[1] / max(1, in_mode_ns)
+    return int(max(0, whole_ns - in_mode_ns) * used)
 
 
 def _search_ns(torch: Any, kind: str, values: int) -> int:
@@ -151,5 +163,5 @@ def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     _sizes.clear()
     _passes[:] = 0, 0
-    spent_ns[:] = 0, 0, 0
+    spent_ns[:] = _used_ns[:] = 0, 0, 0
     _missed[0] = 0

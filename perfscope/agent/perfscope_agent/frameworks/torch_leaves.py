@@ -49,7 +49,8 @@ class Leaves:
             notes.pass_on(error)
             before, self.seen = {}, {}
         self._budget.spent_ns += time.thread_time_ns() - begin_ns
-        self.next_ns = self._budget.left_at_ns()
+        if before or not self.seen:  # the first look after a pause tells nothing without another
+            self.next_ns = self._budget.left_at_ns()
         if not before or not self.seen:
             return None
         if before.keys() != self.seen.keys():

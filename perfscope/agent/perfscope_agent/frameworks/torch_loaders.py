@@ -23,7 +23,7 @@ def forget() -> None:
     _noted.clear()
 
 
-def iterating(source: str, emit: Callable[..., None]) -> Callable[[AnyFunction], AnyFunction]:
+def iterating(source: str) -> Callable[[AnyFunction], AnyFunction]:
     """Makes a loader's iterator note its settings, and tell when its workers begin."""
     torch_module = torch_compile.module()
 
@@ -37,7 +37,8 @@ def iterating(source: str, emit: Callable[..., None]) -> Callable[[AnyFunction],
             iterator = original(self)
             if torch_workers.is_ready(iterator) is not None:  # no batch before its workers begin
                 end_ns = rec.now()
-                emit(recorder.Phase.INPUT, "DataLoader", begin_ns, end_ns)
+                kind, name = recorder.Phase.INPUT, rec.name("DataLoader")
+                rec.phase(kind, name, recorder.NO_STEP, recorder.NO_EPOCH, begin_ns, end_ns)
                 torch_workers.began(iterator, torch_module.is_grad_enabled(), end_ns - begin_ns)
             return iterator
 

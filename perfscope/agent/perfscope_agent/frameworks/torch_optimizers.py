@@ -27,8 +27,8 @@ def _after_optimizer(optimizer: Any, _args: Any, _kwargs: Any) -> None:
     if rec is None:
         return
     now_ns = rec.now()
-    is_outer = torch.after_optimizer(optimizer, now_ns)
-    if is_outer and id(optimizer) not in learning_rates.seen:
+    counts = torch.after_optimizer(optimizer, now_ns)
+    if counts and id(optimizer) not in learning_rates.seen:
         torch.tell(learning_rates.of_torch, _SOURCE, optimizer)
     if torch_gradients.last is None or torch_gradients.last() is not optimizer:
         torch.tell(torch_gradients.note_optimizer, optimizer)

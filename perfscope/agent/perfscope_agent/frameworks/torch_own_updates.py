@@ -98,7 +98,7 @@ class OwnUpdates:
 
     def _updated(self) -> None:
         """The parameters are others than in the passes so far."""
-        if self._is_sure and self._count == 1 and not self._pending:  # as in most programs
+        if self._is_sure and self._count == 1 and not self._pending:  # in most programs
             (begin_ns, end_ns, samples), self._count = self._group.pop(), 0
             steps.emit(self._source, begin_ns, end_ns, samples=samples)
             return

@@ -97,8 +97,9 @@ class _Looker:
     def is_due(self) -> bool:
         """Counts a pass, and tells whether to look at it."""
         self.passes += 1
-        is_one = self.passes == self.due
-        self.due *= 1 + is_one
+        is_one = self.passes >= self.due  # threads that pass at once may count beyond it
+        while self.due <= self.passes:
+            self.due *= 2
         return is_one and not self.is_over and self._budget.is_left()
 
     def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
@@ -170,14 +171,22 @@ def watch(arguments: Any, keywords: Any) -> Any:
 
     None of nearly all of them, which nothing is due for: these are only counted.
     """
-    one, other = _looker, torch_alike.looker
-    is_due = one.passes + 1 >= one.due or other.passes + 1 >= other.due
-    if not is_due and not torch_compile.module().is_anomaly_enabled():
-        one.passes += 1
-        other.passes += 1
-        return None
+    unused, alike = _looker, torch_alike.looker
+    is_due = unused.passes + 1 >= unused.due or alike.passes + 1 >= alike.due
+    try:
+        if not is_due and not torch_compile.module().is_anomaly_enabled():
+            unused.passes += 1
+            alike.passes += 1
+            return None
+    except Exception as error:  # a program may put something else there
+        return _failed(error)
+    return _looked_at(arguments, keywords)
+
+
+def _looked_at(arguments: Any, keywords: Any) -> tuple[Any, Any]:
+    """The looker at a pass and what its end is to be given, and those of anomaly mode; or None."""
     begun: Any = None
-    for looker in (one, other):
+    for looker in (_looker, torch_alike.looker):
         if looker.is_due() and begun is None:
             begun = _guarded(_begun, looker, arguments, keywords)
             begun = None if begun is None else (looker, *begun)
@@ -187,10 +196,10 @@ def watch(arguments: Any, keywords: Any) -> Any:
 
 def end(watched: Any, ns: int) -> None:
     """The pass is over, or was ended by an error; it took so long."""
-    begun, kind = watched or (None, None)
+    begun, of_anomaly = watched or (None, None)
     torch_anomaly.spent_ns[0] += ns
-    if kind is not None:
-        _guarded(torch_anomaly.ends, *kind, ns)
+    if of_anomaly is not None:
+        _guarded(torch_anomaly.ends, *of_anomaly, ns)
     if begun is not None:
         looker, timing, handles = begun
         _guarded(looker.end, timing, handles)
@@ -211,6 +220,9 @@ def _guarded(action: AnyFunction, *arguments: Any) -> Any:
     try:
         return action(*arguments)
     except Exception as error:
-        _looker.is_over = torch_alike.looker.is_over = True
-        notes.failure("graphs of backward passes are not looked at", error)
-        return None
+        return _failed(error)
+
+
+def _failed(error: Exception) -> None:
+    _looker.is_over = torch_alike.looker.is_over = True
+    notes.failure("graphs of backward passes are not looked at", error)

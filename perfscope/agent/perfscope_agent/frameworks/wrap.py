@@ -87,12 +87,15 @@ What another thread of the program is in hides nothing of what the main thread d
 def begin(rec: recorder.Recorder, kind: int, name: str) -> tuple[Any, int]:
     """Begins a phase around a framework's function, in fewer calls than `Inside`; for `end`."""
     depth: Any = _main if _thread.get_ident() == recorder.main_thread else _others
-    depth.value += 1
-    return depth, rec.phase_begin(kind, rec.name(name), recorder.NO_STEP, recorder.NO_EPOCH)
+    token = rec.phase_begin(kind, rec.name(name), recorder.NO_STEP, recorder.NO_EPOCH)
+    depth.value += 1  # last: nothing takes it back where a signal ends what stands before it
+    return depth, token
 
 
-def end(rec: recorder.Recorder, begun: tuple[Any, int]) -> None:
-    """Ends a phase."""
+def end(rec: recorder.Recorder, begun: tuple[Any, int] | None) -> None:
+    """Ends a phase; None where it has not begun."""
+    if begun is None:
+        return
     begun[0].value -= 1
     # A fork inside the call leaves the child without a recording.
     if recorder.current is rec:
