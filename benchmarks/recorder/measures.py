@@ -142,7 +142,16 @@ def torch_steps(setting: Setting) -> list[Cost]:
     runs = [
         _columns(_run(command, _recorded(setting, "steps") | agent)) for _ in range(setting.repeats)
     ]
-    return [Cost(f"PyTorch: {name}", "us", tuple(run[name] for run in runs)) for name in runs[0]]
+    kinds = {
+        "own_update_first": "its first 256 steps, with an update of its own",
+        "own_update": "a later one",
+        "with_optimizer": "an optimizer's",
+        "with_loader": "an optimizer's, and a loader's batch",
+    }
+    return [
+        Cost(f"PyTorch step: {told}", "us", tuple(run[name] for run in runs))
+        for name, told in kinds.items()
+    ]
 
 
 def samples(setting: Setting) -> list[Cost]:
