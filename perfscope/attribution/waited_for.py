@@ -69,17 +69,16 @@ def main_wait(spent: Counter[int], trace: Trace) -> AwaitedThing:
     `spent` is how long, or how often, each stack was seen to wait.
     """
     by_kind: Counter[AwaitedThing] = Counter()
-    polling = polling_frames(trace)
     for stack, amount in spent.items():
         kind = waited_for(trace.frames, trace.stacks[stack])
-        if kind is AwaitedThing.UNKNOWN and _is_in(polling, trace.frames, trace.stacks[stack]):
+        if kind is AwaitedThing.UNKNOWN and _polls(trace, trace.stacks[stack]):
             kind = AwaitedThing.BUSY_LOOP
         by_kind[kind] += amount
     kind, most = by_kind.most_common(1)[0]
     return kind if most >= MAIN * sum(by_kind.values()) else AwaitedThing.UNKNOWN
 
 
-def _is_in(polling: frozenset[int], frames: Sequence[Frame], stack: Sequence[int]) -> bool:
+def _polls(trace: Trace, stack: Sequence[int]) -> bool:
     """Whether the innermost code of Python is in a loop that only waits."""
-    python = (place for place in reversed(stack) if frames[place].file not in NATIVE_FILES)
-    return next(python, -1) in polling
+    python = (place for place in reversed(stack) if trace.frames[place].file not in NATIVE_FILES)
+    return next(python, -1) in polling_frames(trace)

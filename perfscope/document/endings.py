@@ -220,22 +220,30 @@ def first_to_fail(trace: Trace) -> Rank | None:
 
 def failed_with(trace: Trace) -> str:
     """The program's error that ended the run: `rank 0 ended with KeyError at a.py:12`; or ""."""
-    first = first_to_fail(trace)
+    first = None if went_on(trace) else first_to_fail(trace)
     raised = first.ending.raised if first is not None else None
     if first is None or raised is None or raised.type == INTERRUPT:
         return ""
     return f"rank {first.number} {_raised_text(first.ending)}"
 
 
-def ended_with(trace: Trace) -> str:
-    """How the first rank to fail ended where no exception tells: `rank 0 was killed by ...`; or "".
+def after_the_end(trace: Trace) -> str:
+    """What to do first about the end of a run that failed, or may have; "" of one that did not.
 
-    Exceptions are told by `failed_with`; who was asked to end did not fail.
+    Who was asked to end did not fail, nor a job that went on with other ranks; and an exit code may
+    be the program's answer.
     """
-    first = first_to_fail(trace)
-    if first is None or first.ending.raised is not None:
+    first = None if went_on(trace) else first_to_fail(trace)
+    if first is None:
         return ""
-    return _named_end(trace, first)
+    if raised := failed_with(trace):
+        return f"Mend the error that ended the run, and record again: {raised}."
+    if first.ending.raised is not None:
+        return ""
+    how = _named_end(trace, first)
+    if first.ending.kind in {EndKind.EXITED, EndKind.FINALIZED}:
+        return f"Find out whether the run ended as it should, and record a whole one if not: {how}."
+    return f"Find out what ended the run, mend that, and record again: {how}."
 
 
 def _named_end(trace: Trace, rank: Rank) -> str:
@@ -311,14 +319,19 @@ def account_of_ends(trace: Trace) -> str:
     if not early:
         return ""
     rest = ""
-    if trace.exit_code == 0 and trace.elsewhere_ns > 0:
+    if went_on(trace) and trace.elsewhere_ns > 0:
         rest = (
             " The job itself went on with other ranks and ended well: perfscope restarts tells of "
             "all its attempts."
         )
-    elif trace.exit_code == 0 and has_changing_ranks(trace):
+    elif went_on(trace):
         rest = " The job itself went on with the ranks that it had then, and ended well."
     return _account(trace, early) + rest
+
+
+def went_on(trace: Trace) -> bool:
+    """Whether the job ended well with other ranks than those that ended early."""
+    return trace.exit_code == 0 and (trace.elsewhere_ns > 0 or has_changing_ranks(trace))
 
 
 def _account(trace: Trace, early: list[Rank]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.document import tensors
-from perfscope.document.endings import ended_with, failed_with
+from perfscope.document.endings import after_the_end
 from perfscope.document.headline import Headline, apart, headline, outside, whole
 from perfscope.document.without_efficiency import known_without_efficiency
 from perfscope.findings.core import wording
@@ -48,10 +48,8 @@ def first_action(
 
     Of a run in which much is lost, or nothing is known, nobody can say that nothing need be done.
     """
-    if raised := failed_with(run.results.trace):
-        return f"Mend the error that ended the run, and record again: {raised}."
-    if ended := ended_with(run.results.trace):
-        return f"Find out what ended the run, and record again once it is mended: {ended}."
+    if ended := after_the_end(run.results.trace):
+        return ended
     if others:
         command = record_again(run.results.trace.command)
         how = f": `{command}`" if command else ""

@@ -180,7 +180,7 @@ class Savings:
         """The same of all operations of the program, by code: they are replayed together."""
         program = self._replay.program
         assert program is not None
-        is_used = np.zeros(program.row_op.max(initial=-1) + 2, np.bool_)
+        is_used = np.zeros(int(program.row_op.max(initial=-1)) + 2, np.bool_)
         is_used[program.row_op] = True  # the last is of rows that are no calls
         return _without_transfer(program, np.flatnonzero(is_used[:-1]).tolist())
 

@@ -15,7 +15,9 @@ class Operation:
     seconds_by_rank: tuple[float, ...]
     bytes_sent: int | None  # null for collectives of frameworks
     bytes_received: int | None  # null for collectives of frameworks
-    wait_s: float | None  # null where calls could not be matched
+    # null where calls could not be matched; of tests that are recorded as one no more than they
+    # took, while the waiting of ranks has the program's own code between them as well
+    wait_s: float | None
     transfer_s: float | None  # null where calls could not be matched
     detailed_calls: int  # calls of which a record exists
 

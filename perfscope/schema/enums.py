@@ -373,8 +373,8 @@ class AwaitedThing(Named):
     TASK = "task", "the result of a task"
     THREAD = "thread", "the end of a thread"
     EVENT = "event", "an event of another thread"
-    EVENT_LOOP = "event_loop", "timers or messages of an event loop"
-    BUSY_LOOP = "busy_loop", "the end of a busy loop"
+    EVENT_LOOP = "event_loop", "what coroutines await"
+    BUSY_LOOP = "busy_loop", "a time or change that a busy loop looks for"
     PIPE = "pipe", "a pipe or socket"
     UNKNOWN = "unknown", "a thread, a lock or a queue"
 

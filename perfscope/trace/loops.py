@@ -28,6 +28,9 @@ Handed = tuple[int | str, int | str]
 RETURNED = "<returned>"
 """What stands for the result of a function, which whoever calls it takes."""
 
+_KEPT = "polling_frames"
+"""Where a trace has its own, as `attribution.activities` keeps what stacks do."""
+
 T = TypeVar("T")
 
 
@@ -42,14 +45,21 @@ def polling_loops(ranks: Iterable[Rank]) -> dict[Function, frozenset[Lines]]:
 
 
 def polling_frames(trace: Trace) -> frozenset[int]:
-    """The frames in them: they go round until a time has come or another thread changed a thing."""
-    polls = polling_loops(trace.ranks)
-    loops = loops_of(trace.ranks) if polls else {}
-    return frozenset(
-        place
-        for place, frame in enumerate(trace.frames)
-        if frame.key in polls and innermost(loops[frame.key], frame.line) in polls[frame.key]
-    )
+    """The frames in them: they go round until a time has come or another thread changed a thing.
+
+    They are found once: what all ranks told of their loops is long.
+    """
+    kept: dict[str, Any] = vars(trace)
+    if _KEPT not in kept:
+        polls = polling_loops(trace.ranks)
+        loops = loops_of(trace.ranks) if polls else {}
+        kept[_KEPT] = frozenset(
+            place
+            for place, frame in enumerate(trace.frames)
+            if frame.key in polls and innermost(loops[frame.key], frame.line) in polls[frame.key]
+        )
+    found: frozenset[int] = kept[_KEPT]
+    return found
 
 
 def counted_loops(rank: Rank) -> list[tuple[Function, Lines] | None]:

@@ -7,7 +7,7 @@ from perfscope.trace.model import Frame, Rank
 from perfscope.trace.operands import frame_of
 
 _HANDLE = re.compile(r"pipe_handle=\d+")
-"""What Python gives each process that it starts another number of."""
+"""Python starts each process with a number of its own there."""
 
 
 def split_of(ranks: Sequence[Rank]) -> Frame | None:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median_low
 
 import numpy as np
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from benchmarks.replay import oracle
 from perfscope import _core
 from perfscope.losses.account import loss_account
-from perfscope.losses.cause import UNEXPLAINED
-from perfscope.losses.entry import Saving
+from perfscope.losses.cause import UNEXPLAINED, LossCause
+from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
 from perfscope.losses.turns import Turns
 from perfscope.metrics.compute import compute
@@ -21,6 +22,7 @@ from perfscope.replay.program import Program
 from perfscope.replay.segments import SegmentReplay
 from perfscope.replay.steps import Steps
 from perfscope.schema.enums import LossKind, LossPattern, PhaseKind
+from perfscope.trace.operations import code_of
 from tests.losses.turn_programs import PROGRAMS, STEPS, run
 from tests.replay.message_programs import Spec, programs, to_trace
 from tests.support.trace_builder import TraceBuilder
@@ -121,6 +123,21 @@ def test_what_is_sent_ahead_hides_its_transfer() -> None:
     whole = Savings(replay, steps).without_turns(int(2 * turns.idle_ns.sum()))
     assert isinstance(whole, Saving)
     assert whole.seconds == pytest.approx(0.07 * count, rel=0.02)
+
+
+@pytest.mark.parametrize("operation", ["MPI_Win_complete", "MPI_Win_wait"])
+def test_operations_of_the_largest_codes_of_one_byte_are_replayed(
+    monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    """A byte holds codes up to 127, and not how many there are."""
+    trace, _ = run("pipeline", 3)
+    replay = SegmentReplay(compute(trace, Options()))
+    program, steps = replayed(replay)
+    codes = np.where(program.row_op >= 0, code_of(operation), -1).astype(np.int8)
+    assert codes.max() == code_of(operation)
+    entry = Entry(LossCause(LossKind.TRANSFER, operation=operation), 1, 0, (0,))
+    monkeypatch.setattr(replay, "_program", replace(program, row_op=codes))
+    assert isinstance(Savings(replay, steps).of(entry), Saving)
 
 
 def test_data_that_moves_by_turns_is_no_work_by_turns() -> None:

@@ -4,7 +4,9 @@
 #include "arrays.h"
 #include "reducers/small_codes.h"
 
+#include <algorithm>
 #include <nanobind/stl/variant.h>
+#include <type_traits>
 #include <variant>
 
 namespace perfscope {
@@ -22,7 +24,7 @@ inline SmallCodes codes_of(const Codes &codes)
     return std::visit([](const auto &column) { return SmallCodes(column.data()); }, codes);
 }
 
-// Numbers in as few bytes each as numpy holds them in, never copied.
+// Numbers in as few bytes each as numpy holds them in, never copied; refused where one has no room in a Number.
 using AnyColumn = std::variant<Column<int64_t>, Column<int32_t>, Column<int16_t>, Column<int8_t>>;
 
 inline size_t size_of(const AnyColumn &column)
@@ -32,7 +34,16 @@ inline size_t size_of(const AnyColumn &column)
 
 template <class Number> NumbersOfAnyWidth<Number> numbers_of(const AnyColumn &column)
 {
-    return std::visit([](const auto &held) { return NumbersOfAnyWidth<Number>(held.data()); }, column);
+    return std::visit(
+        [](const auto &held) {
+            using Held = std::remove_cv_t<std::remove_pointer_t<decltype(held.data())>>;
+            if constexpr (sizeof(Held) > sizeof(Number))
+                if (std::any_of(held.data(), held.data() + held.size(),
+                                [](Held one) { return one != static_cast<Number>(one); }))
+                    throw nanobind::value_error("a number is too large for its column");
+            return NumbersOfAnyWidth<Number>(held.data());
+        },
+        column);
 }
 
 inline nanobind::object codes_to_numpy(std::vector<int32_t> &&codes)

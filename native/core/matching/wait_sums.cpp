@@ -80,15 +80,24 @@ std::vector<int64_t> operation_sums(const CallColumns &calls, const SplitCalls &
         if (calls.op[row] >= codes)
             continue;
         int64_t *const sum = sums.data() + calls.op[row] * OPERATION_SUMS;
+        const bool are_several = calls.flags[row] & ROW_COALESCED;
         sum[0]++;
         if (split.known[row]) {
+            const int64_t wait = difference(split.need[row], calls.enter[row]);
+            const int64_t transfer = difference(calls.leave[row], split.need[row]);
             sum[1]++;
-            add(sum[2], difference(split.need[row], calls.enter[row]));
-            add(sum[3], difference(calls.leave[row], split.need[row]));
+            add(sum[2], wait);
+            add(sum[3], transfer);
+            if (are_several) {
+                add(sum[6], wait);
+                add(sum[7], transfer);
+            }
         }
-        if (calls.flags[row] & ROW_COALESCED) {
+        if (are_several) {
             sum[4]++;
             add(sum[5], calls.request[row]);
+        } else {
+            add(sum[8], difference(calls.leave[row], calls.enter[row]));
         }
     }
     return sums;

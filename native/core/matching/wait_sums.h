@@ -15,9 +15,9 @@ struct SplitCalls {
     const uint8_t *for_receiver;
 };
 
-// By operation code: calls; those whose wait is known, their wait and transfer in ns; those that stand for several, and
-// for how many.
-constexpr size_t OPERATION_SUMS = 6;
+// By operation code: calls; those whose wait is known, their wait and transfer in ns; those that stand for several, for
+// how many, and what of wait and transfer is theirs; and how long all others take.
+constexpr size_t OPERATION_SUMS = 9;
 std::vector<int64_t> operation_sums(const CallColumns &calls, const SplitCalls &split, size_t codes);
 
 // A rank's timeline, of which segments of one account in a window count.

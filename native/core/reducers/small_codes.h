@@ -5,16 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace perfscope {
 
 // Whole numbers of a column that has 1, 2, 4 or 8 bytes for each, as many as its largest one needs. They are read with
-// their sign, as Number.
+// their sign, as Number, which has room for each of them.
 template <class Number> class NumbersOfAnyWidth {
 public:
     NumbersOfAnyWidth() = default;
-    template <class Held> NumbersOfAnyWidth(const Held *data) : data_(data), bytes_(sizeof(Held)) {}
+    template <class Held> NumbersOfAnyWidth(const Held *data) : data_(data), bytes_(sizeof(Held))
+    {
+        static_assert(std::is_integral_v<Held> && std::is_signed_v<Held>, "numbers are read as whole ones with a sign");
+    }
 
     template <class Place> Number operator[](Place place) const
     {

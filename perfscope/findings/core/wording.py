@@ -128,9 +128,12 @@ def to_see_functions(results: Results) -> str:
         return "Record once more with --stacks, which sees functions of compiled code too"
     options = trace.environment.get("options")
     if isinstance(options, dict) and options.get("stack_hz"):
+        how = "Record once more with --stacks, which sees functions of compiled code too"
+        if any(rank.metadata.get("python") for rank in trace.ranks):
+            return how
         return (
-            "Record once more without what kept stacks of Python out, as options -E and -I of "
-            "Python do"
+            f"{how} (of a Python program without what keeps its stacks out, as options -E and -I "
+            "of Python do)"
         )
     return "Record once more with --stack-hz 50 (the default)"
 

@@ -81,6 +81,7 @@ def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
     """File phases and MPI's file calls, which a replay can take away."""
     worst = spent_s.index(max(spent_s))
     rank, places = results.ledger.ranks[worst], results.call_sites.files
+    of_rank = {one.rank: one for one in results.resources.files}
     told = sampled_places.frames(places)
     where = sampled_places.mostly(places, ", mainly in")
     return Finding(
@@ -102,7 +103,7 @@ def _marked(results: Results, marked: Gain, spent_s: list[float]) -> Finding:
         ),
         where=told,
         evidence=(*_evidence(results, results.resources.files), *sampled_places.rows(places, told)),
-        actions=_actions(results),
+        actions=_actions(results, of_rank.get(rank)),
         overlaps=_OVERLAPS,
     )
 
@@ -201,30 +202,30 @@ def _evidence(results: Results, files: tuple[RankFiles, ...]) -> tuple[Evidence,
     return tuple(rows)
 
 
-def _reads_pages(one: RankFiles | None) -> bool:
+def _reads_pages(one: RankFiles) -> bool:
     """Whether a rank waited for single pages rather than for reading: swapped out, or mapped."""
-    if one is None or one.major_faults < FAULTS_PER_STALLED_S * (one.stalled_s or 0.0):
+    if not one.stalled_s or one.major_faults < FAULTS_PER_STALLED_S * one.stalled_s:
         return False
     return one.major_faults > 0 and one.read_bytes < one.major_faults * BYTES_PER_FAULT
 
 
-def _writes(results: Results) -> bool:
-    """Whether ranks mostly write files: advice on reading would not help them."""
-    read = sum(one.read_bytes for one in results.resources.files)
-    written = sum(one.written_bytes for one in results.resources.files)
-    return written > read
+def _writes(one: RankFiles | None) -> bool:
+    """Whether a rank mostly writes where it waits for files: advice on reading would not help."""
+    return one is not None and one.waited_written_bytes > one.waited_read_bytes
 
 
-def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...]:
+def _actions(results: Results, worst: RankFiles | None) -> tuple[str, ...]:
     types = set(_types(results))
     actions = []
-    if _reads_pages(worst):
+    reads_pages = worst is not None and _reads_pages(worst)
+    writes = not reads_pages and _writes(worst)
+    if reads_pages:
         actions.append(
             "Start fewer ranks on the node, or ask for more memory, if the node swaps (vmstat 1, "
             "columns si and so); if it does not, read what is needed of mapped files at once: the "
             "rank waits for pages, and reads little in calls."
         )
-    if _writes(results):
+    if writes:
         actions.append(
             "Write less often, in few large calls, and only what is needed (single precision, "
             "compressed); or from a thread while the next steps run, or to a disk of the node "
@@ -243,7 +244,7 @@ def _actions(results: Results, worst: RankFiles | None = None) -> tuple[str, ...
         )
     if "lustre" in types:
         actions.append("Lustre: spread large files over more servers: lfs setstripe -c 8 DIR.")
-    if _writes(results):
+    if writes:
         return tuple(actions)
     actions.append(
         "Read few large files instead of many small ones (TFRecord, WebDataset, HDF5), and ahead "

@@ -53,9 +53,10 @@ CHANGES: dict[Activity, str] = {
     ),
     Activity.COMPILING: (
         "Compile once: keep the shapes and types of arguments constant, define functions once, and "
-        "pass eval() and exec() code that was compiled before the loop (`compile()`). What is "
-        "compiled once already costs a longer run no more, and later runs less with the compiler's "
-        "cache on disk."
+        "pass eval() and exec() code that was compiled before the loop (`compile()`). Code that "
+        "is compiled once already needs no change for longer runs; later ones are spared it where "
+        "the compiler keeps it on disk: JAX in JAX_COMPILATION_CACHE_DIR, torch.compile in "
+        "TORCHINDUCTOR_CACHE_DIR, Numba with cache=True."
     ),
     Activity.IMPORTING: (
         "Import at the start of the program; keep the environment on a local disk."

@@ -16,12 +16,13 @@ ALONE = {
         "for them"
     ),
     AwaitedThing.BUSY_LOOP: (
-        "The loop only looks whether a time has come or something has changed: sleep until then, "
-        "or wait for an event, and leave the CPU to others"
+        "Where the loop only looks whether a time has come or something has changed, sleep until "
+        "then, or wait for an event, and leave the CPU to others"
     ),
     AwaitedThing.EVENT_LOOP: (
         "No coroutine can go on meanwhile: start together what does not depend on each other, as "
-        "with asyncio.gather, or compute in that time"
+        "with asyncio.gather, or compute in that time. Where they await another thread or process "
+        "(asyncio.to_thread, run_in_executor), what that one does is what takes the time"
     ),
 }
 """By what is waited for: what to change."""

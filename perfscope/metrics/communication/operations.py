@@ -140,12 +140,12 @@ def _operations(prepared: Prepared) -> tuple[Operation, ...]:
     results = []
     for code in codes:
         totals = [rank.totals.get(code, (0, 0, 0, 0)) for rank in trace.ranks]
-        rows, split, wait_ns, transfer_ns, together, stands_for = found[code].tolist()
+        rows, split, wait_ns, transfer_ns, together, stands_for, *joined = found[code].tolist()
         detailed = rows - together + stands_for
         told = tells_bytes(code, sum(total[2] + total[3] for total in totals))
         calls = sum(total[0] for total in totals)
         spent_ns = sum(total[1] for total in totals)
-        inside = _inside(spent_ns, wait_ns + transfer_ns) if together else 1.0
+        beside = _beside(spent_ns, *joined)
         results.append(
             Operation(
                 name=name_of(code),
@@ -154,18 +154,20 @@ def _operations(prepared: Prepared) -> tuple[Operation, ...]:
                 seconds_by_rank=tuple(total[1] / 1e9 for total in totals),
                 bytes_sent=sum(total[2] for total in totals) if told else None,
                 bytes_received=sum(total[3] for total in totals) if told else None,
-                wait_s=inside * wait_ns / 1e9 if split else None,
-                transfer_s=inside * transfer_ns / 1e9 if split else None,
+                wait_s=(wait_ns - beside * joined[0]) / 1e9 if split else None,
+                transfer_s=(transfer_ns - beside * joined[1]) / 1e9 if split else None,
                 detailed_calls=min(detailed, calls),
             )
         )
     return tuple(sorted(results, key=lambda result: (-result.seconds, result.name)))
 
 
-def _inside(spent_ns: int, split_ns: int) -> float:
-    """What part of waits and transfers lies inside calls, of which some are recorded as one.
+def _beside(spent_ns: int, joined_wait_ns: int, joined_transfer_ns: int, single_ns: int) -> float:
+    """What part of waits and transfers of calls that are recorded as one lies beside them at least.
 
     Such a record goes on from the first of them to the last, with what the program does in between;
-    the totals count the calls alone.
+    the totals count the calls alone, of which those that have records of their own take their part.
     """
-    return spent_ns / split_ns if split_ns > spent_ns else 1.0
+    joined_ns = joined_wait_ns + joined_transfer_ns
+    beside_ns = joined_ns - max(0, spent_ns - single_ns)
+    return beside_ns / joined_ns if joined_ns and beside_ns > 0 else 0.0

@@ -3,9 +3,10 @@
 import numpy as np
 
 from perfscope.arrays import Bools, Ints
-from perfscope.attribution.ledger import ACCOUNTS, IS_COMMUNICATION
+from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
 from perfscope.metrics.host.resources import RankFiles
+from perfscope.schema.enums import Account
 from perfscope.trace.model import Rank, Table
 from perfscope.units import NS
 
@@ -31,6 +32,7 @@ def _files(prepared: Prepared, place: int, rank: Rank) -> RankFiles:
     counts = np.bincount(accounts[stalled], minlength=len(ACCOUNTS)).tolist()
     seen = [index for index, count in enumerate(counts) if count]
     order = sorted(seen, key=lambda index: -counts[index])
+    waits = known["t"][stalled | (accounts == INDEX[Account.IO])]
     return RankFiles(
         rank=rank.number,
         read_bytes=_last(system, "read_bytes"),
@@ -39,6 +41,8 @@ def _files(prepared: Prepared, place: int, rank: Rank) -> RankFiles:
         stalled_s=float(np.count_nonzero(stalled)) * each_s if len(known) else None,
         last_stalled_s=_last_s(known["t"][stalled], focus.start_ns),
         stalled_by_account=tuple((ACCOUNTS[i], float(counts[i]) * each_s) for i in order),
+        waited_read_bytes=_grown_around(waits, system, "read_bytes"),
+        waited_written_bytes=_grown_around(waits, system, "written_bytes"),
     )
 
 
@@ -57,6 +61,14 @@ def _states(prepared: Prepared, place: int) -> tuple[Table, Ints, Bools]:
     accounts = timeline.accounts[timeline.at(known["t"])].astype(np.int64)
     stalled = (known["blocked"] > 0) & (known["runnable"] == 0) & ~IS_COMMUNICATION[accounts]
     return known, accounts, stalled
+
+
+def _grown_around(moments: Ints, rows: Table, column: str) -> int:
+    """How much a counter grew between the readings around each of some moments, each pair once."""
+    after = np.unique(np.searchsorted(rows["t"], moments, side="right"))
+    after = after[(after > 0) & (after < len(rows))]
+    values: Ints = rows[column]
+    return int(np.sum(values[after] - values[after - 1]))
 
 
 def _last_s(times: Ints, start_ns: int) -> float:

@@ -39,7 +39,11 @@ class NodeThreads:
 
 @dataclass(frozen=True)
 class RankFiles:
-    """Files of one rank: bytes over its life, standing still for them over the focus."""
+    """Files of one rank: bytes over its life, standing still for them over the focus.
+
+    Bytes are those of calls (rchar and wchar of `/proc/PID/io`): of pipes and of what the kernel
+    has in memory as well, and none of mapped files.
+    """
 
     rank: int
     read_bytes: int
@@ -51,6 +55,9 @@ class RankFiles:
     last_stalled_s: float = 0.0  # from the start of the focus to the last time that it did so
     # the same seconds by account of the ledger, most first
     stalled_by_account: tuple[tuple[Account, float], ...] = ()
+    # between the readings around the moments in which it stood still or was in a file phase
+    waited_read_bytes: int = 0
+    waited_written_bytes: int = 0
 
 
 def queue_share(ranks: Sequence[ThreadsOfRank]) -> float:

@@ -238,3 +238,50 @@ def test_who_writes_is_not_told_how_to_read(file_systems: list[dict[str, Any]]) 
     assert not re.search(r"\b[Rr]ead\b", " ".join(writes.actions))
     reads = judged(blocked_every=4, file_systems=file_systems)
     assert not any("Write" in action for action in reads.actions)
+
+
+def test_who_waits_for_pages_of_mapped_files_is_not_told_to_write_less() -> None:
+    """Pages are read without calls: any log is more than what was read."""
+    actions = judged(blocked_every=4, faults=20_000, read_bytes=1 << 10).actions
+    assert actions[0].startswith("Start fewer ranks on the node, or ask for more memory, if")
+    assert "/dev/shm" in actions[1]
+    assert not any("Write" in action for action in actions)
+
+
+@pytest.mark.parametrize("writer", [0, 1])
+def test_what_is_written_elsewhere_is_not_waited_for(writer: int) -> None:
+    """Rank 1 stands still until 10 s, and reads; 6 GB are written later, or by the other rank."""
+    builder = TraceBuilder(2, end_s=22.0)
+    for number in (0, 1):
+        rank = builder.rank(number).init(1.0).phase(PhaseKind.INPUT, 1.0, 21.0).finalize(21.0)
+        for tick in range(10, 210):
+            stops = number == 1 and tick < 100 and tick % 2 == 0
+            rank.process_sample(
+                tick / 10 + 0.05, threads=2, runnable=0 if stops else 1, blocked=int(stops)
+            )
+        for second in range(1, 22):
+            rank.system_sample(
+                second,
+                read_bytes=number * min(second, 10) << 29,
+                written_bytes=(6 << 30) * (number == writer and second > 15),
+            )
+    actions = analyze_trace(builder.build()).findings["io_bound"].actions
+    assert "/dev/shm" in actions[0]
+    assert not any("Write" in action for action in actions)
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_of_marked_file_phases_what_went_on_in_them_tells_whether_they_write(writes: bool) -> None:
+    """A file phase of 0.5 s in every 2 s, in which as much is moved as in all of the rest."""
+    builder = TraceBuilder(1, end_s=32.0)
+    rank, amounts = builder.rank(0).init(1.0), [0, 0]
+    for tick in range(10, 310):
+        is_inside = tick % 20 < 5
+        if tick % 20 == 0:
+            rank.phase(PhaseKind.IO, tick / 10, tick / 10 + 0.5)
+        rank.process_sample(tick / 10 + 0.05, threads=1, runnable=1, blocked=0)
+        amounts[writes is is_inside] += 3 << 20 if is_inside else 2 << 20
+        rank.system_sample(tick / 10 + 0.06, read_bytes=amounts[0], written_bytes=amounts[1])
+    rank.finalize(31.0)
+    actions = analyze_trace(builder.build()).findings["io_bound"].actions
+    assert any(action.startswith("Write less often") for action in actions) is writes

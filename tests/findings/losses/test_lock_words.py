@@ -135,13 +135,28 @@ def test_where_nobody_was_seen_that_is_said() -> None:
     assert found.confidence is Confidence.HIGH  # nobody is suspected
 
 
-def test_coroutines_wait_for_no_other_thread() -> None:
+def test_coroutines_wait_for_whatever_they_await() -> None:
+    """A loop in epoll may wait for a timer, a message, or what an executor computes."""
     found = waiting(*EVENT_LOOP, worker=None)
-    assert found.title.startswith("Waiting for timers or messages of an event loop takes ")
+    assert found.title.startswith("Waiting for what coroutines await takes ")
     action = found.actions[0]
-    assert "train.py:40) waits for timers or messages of an event loop. " in action
+    assert "train.py:40) waits for what coroutines await. " in action
     assert "asyncio.gather" in action
-    assert "thread" not in action
+    assert "run_in_executor" in action
+
+
+def test_a_busy_loop_is_only_said_to_look_where_it_does() -> None:
+    """The bytecode tells that nothing is kept, and not what a condition computes."""
+    builder = TraceBuilder(1, end_s=8.0)
+    name, file, _ = MAIN
+    told = {"place": f"{name}\x1f{file}\x1f30", "lines": [[40, 41]], "polls": [[40, 41]]}
+    rank = builder.rank(0).init(1.0).set(metadata={"loops": [told]})
+    for tick in range(10, 70):
+        rank.stack(tick / 10 + 0.05, [MAIN])
+    rank.finalize(7.0)
+    found = analyze_trace(builder.build()).findings["lost_to_lock"]
+    assert found.title.startswith("Waiting for a time or change that a busy loop looks for takes ")
+    assert ". Where the loop only looks whether a time has come or " in found.actions[0]
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,33 @@ def test_communication_of_another_thread_does_not_stop_the_main_one() -> None:
 
 
 def test_of_polls_that_are_recorded_as_one_the_calls_alone_count() -> None:
-    """1,000 tests of 1 ms stand for 2 s in which the program also ran code of its own."""
+    """1,000 tests of 1 ms stand for 2 s in which the program also ran code of its own.
+
+    Two that are recorded as they are keep all of their 0.5 s of waiting.
+    """
     builder = TraceBuilder(2, end_s=10.0)
     builder.rank(1).init(1.0).op("MPI_Send", 4.0, 4.1, peer=0, tag=1).finalize(9.0)
     rank = builder.rank(0).init(0.4).op("MPI_Irecv", 0.5, 0.5, peer=1, tag=1, request=1)
     rank.op("MPI_Test", 1.5, 3.5, request=1000, flags=RowFlag.COALESCED).finalize(9.0)
-    rank.set(totals={code_of("MPI_Test"): (1000, 10**9, 0, 0)})
+    rank.op("MPI_Test", 5.0, 5.25).op("MPI_Test", 6.0, 6.25)
+    rank.set(totals={code_of("MPI_Test"): (1002, 1_500_000_000, 0, 0)})
     results = compute(builder.build()).communication
     polls = next(o for o in results.operations if o.name == "MPI_Test")
-    assert (polls.calls, polls.seconds) == (1000, 1.0)
-    assert polls.wait_s == pytest.approx(1.0)
+    assert (polls.calls, polls.seconds) == (1002, 1.5)
+    assert polls.wait_s == pytest.approx(1.5)
     assert polls.transfer_s == 0.0
-    assert results.wait_s_by_rank[0] == pytest.approx(2.0)  # the whole loop does nothing else
+    assert results.wait_s_by_rank[0] == pytest.approx(2.5)  # the whole loop does nothing else
+
+
+def test_the_time_of_single_calls_is_none_of_those_recorded_as_one() -> None:
+    """A test that is served at once takes 1 s and waits for nothing; 100 others wait for 0.1 s."""
+    builder = TraceBuilder(2, end_s=10.0)
+    builder.rank(1).init(0.4).op("MPI_Send", 4.0, 4.1, peer=0, tag=1).finalize(9.0)
+    rank = builder.rank(0).init(0.4).op("MPI_Irecv", 0.5, 0.5, peer=1, tag=1, request=1)
+    rank.op("MPI_Test", 1.0, 3.0, request=100, flags=RowFlag.COALESCED)
+    rank.op("MPI_Test", 5.0, 6.0).completion("MPI_Irecv", 5.95, 1, peer=1, tag=1).finalize(9.0)
+    rank.set(totals={code_of("MPI_Test"): (101, 1_100_000_000, 0, 0)})
+    operations = compute(builder.build()).communication.operations
+    polls = next(one for one in operations if one.name == "MPI_Test")
+    assert polls.wait_s == pytest.approx(0.1)
+    assert polls.transfer_s == pytest.approx(1.0)

@@ -85,6 +85,8 @@ def test_sums_by_operation(trace: Trace) -> None:
         rows = np.flatnonzero(pool.op == code)
         split = rows[waits.known[rows]]
         several = rows[(pool.flags[rows] & RowFlag.COALESCED) > 0]
+        joined = np.intersect1d(split, several)
+        single = np.setdiff1d(rows, several)
         assert found[code].tolist() == [
             len(rows),
             len(split),
@@ -92,6 +94,9 @@ def test_sums_by_operation(trace: Trace) -> None:
             int((pool.exit[split] - waits.need[split]).sum()),
             len(several),
             int(pool.request[several].sum()),
+            int((waits.need[joined] - pool.enter[joined]).sum()),
+            int((pool.exit[joined] - waits.need[joined]).sum()),
+            int((pool.exit[single] - pool.enter[single]).sum()),
         ]
 
 
