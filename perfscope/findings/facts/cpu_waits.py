@@ -82,6 +82,17 @@ def moving_share(results: Results) -> float:
     return spent_s * (1.0 - waited) ** 2 / own_s if own_s > 0 else 1.0
 
 
+def bytes_s(results: Results) -> float | None:
+    """Seconds in which bytes move, mean of the ranks; None where nothing tells that.
+
+    A call that a rank without a CPU takes part in takes as long as that rank waits, whatever it
+    carries. In the fastest calls of many like each other none was late, and all had a CPU: as long
+    as those all others would take.
+    """
+    moved_s, compared_s = compared_transfer_s(results.waits, results.focus)
+    return moved_s if compared_s > 0 else None
+
+
 def on_equal_cpus(
     results: Results, replay: Replay, edits: Sequence[Edit], *, after: Sequence[Edit]
 ) -> Prediction | None:

@@ -208,10 +208,12 @@ def _there(load: OutsideLoad, gain: Gain, measured_s: float) -> Gain:
 def _on_free_cpus(asked: OnFreeCpus, gain: Gain, usual: float) -> Gain:
     """The gain, less by what it is less on such CPUs; of what was not replayed a part is left.
 
+    What is known to be the same with and without other load stays.
+
     Of a gain without what late ranks wait longer for CPUs, a part as large as of one with that
     would take the same waiting off twice.
     """
-    if gain.seconds <= 0 or gain.is_of_run:
+    if gain.seconds <= 0 or gain.is_of_run or gain.under_load_s is not None:
         return gain
     here_s, part = gain.seconds, usual
     if gain.edits:

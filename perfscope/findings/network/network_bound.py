@@ -11,6 +11,7 @@ from perfscope.findings.core.gain import as_bound, most_moving, moved_s
 from perfscope.findings.core.thresholds import FAIL_SHARE_UPPER_BOUND
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
+from perfscope.findings.facts.cpu_waits import bytes_s
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.messages import (
@@ -38,6 +39,7 @@ from perfscope.findings.facts.network_facts import (
     transfer_rows,
     unknown,
 )
+from perfscope.findings.facts.outside_load import SAME
 from perfscope.findings.facts.repeated_messages import needless_repeats
 from perfscope.findings.facts.resent_buffers import BROADCAST, needless_buffers
 from perfscope.findings.facts.sampled_places import main_place
@@ -109,6 +111,9 @@ def judge(run: Facts) -> Outcome:
     for needless in (needless_buffers, needless_repeats, needless_zeros) if is_fault else ():
         if found := needless(run, whole.seconds):
             return told_only(_of_needless(run, facts, found))
+    first = _half(run, facts) if is_fault and _is_halved(results) else None
+    if first and first.under_load_s is not None and first.share < FAIL_SHARE_UPPER_BOUND:
+        status = Status.INFO  # what its bytes take is too little, or not known
     converted = saved_without_converting(run, IDEAL) if is_fault and pickles(results) else None
     result = Finding(
         status=status,
@@ -121,7 +126,7 @@ def judge(run: Facts) -> Outcome:
         where=sampled_places.frames(results.call_sites.transfer) if is_fault else (),
         evidence=_evidence(results, facts, is_fault=is_fault),
         actions=_actions(run, facts, is_told=True) if is_fault else (),
-        first=_half(run, facts) if is_fault and _is_halved(results) else None,
+        first=first,
     )
     return told_only(result)
 
@@ -239,12 +244,19 @@ def _half(run: Facts, facts: NetworkFacts) -> Gain:
     """What the first action saves, with what the rest of the transfer costs.
 
     The rest is not told beside the saving of an idle host: it is that of a host with other load.
+    There fewer bytes save what bytes take, and none of the waiting for CPUs: as much as on an idle
+    host, and nothing where it is not known.
     """
     rest = "That is for half as much transfer"
+    gain = halved(run.results, facts, _halving(facts))
+    if run.on_free_cpus.load.edits and not _is_of_calls(facts):
+        part = gain.seconds / facts.whole.seconds if facts.whole.seconds > 0 else 0.0
+        own_s = min(gain.seconds, part * (bytes_s(run.results) or 0.0))
+        return replace(gain.of(own_s), edits=(), bridge=rest, counts=SAME, under_load_s=own_s)
     if not run.on_free_cpus.load.edits:
         whole_s = format_seconds(facts.whole.seconds)
         rest += f"; without any transfer the run would take {whole_s} less"
-    return replace(halved(run.results, facts, _halving(facts)), bridge=rest)
+    return replace(gain, bridge=rest)
 
 
 def _largest(results: Results) -> str:
