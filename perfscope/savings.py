@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.structures import dataclass
-from perfscope.units import format_seconds, format_share
+from perfscope.units import format_rest, format_seconds, format_share
 
 PRINTED = 0.01
 """Of seconds, which are told with three digits: two that differ by less look alike."""
@@ -43,9 +43,6 @@ ROUGHLY = "about "
 OR_MORE = " or more"
 """What stands behind seconds that are a part of what a fix saves, as the rest was not measured."""
 
-REPLACED = "estimated from the time of what it replaces"
-"""What a saving is that no replay tells."""
-
 BY_STEPS = "as its steps vary"
 UNDER_ASSUMPTIONS = "under different assumptions"
 """What the ends of a saving come from."""
@@ -58,9 +55,9 @@ LEAST_TOLD = 0.02
 class Beside:
     """What is told of a saving beside its seconds."""
 
-    record: str = ""  # the range that other programs give; "" for that of the run
-    what: str = ""  # what the seconds are, where nothing else tells it
-    idle: str = ""  # what is saved on an idle host
+    ends: tuple[float, float] | None = None  # that other programs give; None: those of the run
+    idle_s: float | None = None  # what is saved on an idle host, of which the ends are then
+    condition: str = ""  # under which it is saved
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,7 @@ class Wholes:
     # the whole run, from the start of its first process to the end of its last one
     run_s: float | None
     window_s: float | None  # the focus of analysis, called the analyzed window where people read it
+    idle_s: float | None = None  # the run on a host that does nothing else, where that is told
 
     @property
     def of_run(self) -> "Wholes":
@@ -115,22 +113,22 @@ class Wholes:
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
         most_s: float | None = None,
-    ) -> tuple[float, float | None] | None:
+    ) -> tuple[float, float] | None:
         """Between what the middle half of such fixes of other programs saves, in seconds.
 
         None where that is not the range to tell: where several assumptions give one, and where the
-        run itself tells that less may be saved. The upper end is None where it would be more than
-        the whole that the saving is of, or than `most_s`, all that is lost, as a bound is: that
-        more than half of such fixes saved more than it, no reader can make anything of.
+        run itself tells that less may be saved. No upper end is more than the whole that the saving
+        is of, nor than `most_s`, all that is lost; of a bound, which is all that is lost of one
+        kind, waiting that ends with it comes on top.
         """
         low_s, high_s = (one * seconds for one in (BOUNDED_HALF if is_bound else REPLAYED_HALF))
         least_s = interval[0] if interval and _ends(interval) and not is_bound else low_s
         if least_s < low_s or (is_by_assumption and not is_bound):
             return None
-        whole_s = self.run_s or self.window_s
-        ends_s = [most_s] if most_s and most_s >= seconds else []
-        ends_s += [whole_s] if whole_s else []
-        return low_s, None if is_bound or any(high_s >= end_s for end_s in ends_s) else high_s
+        whole_s = self.idle_s or self.run_s or self.window_s
+        is_end = most_s and (is_more(most_s, seconds) if is_bound else most_s >= seconds)
+        ends_s = [one for one in (most_s if is_end else None, whole_s) if one and one >= seconds]
+        return low_s, min((high_s, *ends_s))
 
     def fix(
         self,
@@ -138,26 +136,35 @@ class Wholes:
         *,
         is_bound: bool = False,
         interval: Sequence[float] | None = None,
-        is_by_assumption: bool = False,
         is_least: bool = False,
         beside: "Beside | None" = None,
     ) -> str:
-        """What a fix would save of this run, as measured, with its range.
+        """What a fix would save of this run, with its range: what that rests on is told elsewhere.
 
-        `about 2.57 s, 27.5 % of this 9.36 s run (at least 2.31 s in three of four ...)`. What is
-        saved on an idle host stands before it, with the range that is of it: other runs meet that.
+        `about 2.57 s (2.31 s to 4.63 s), 27.5 % of this 9.36 s run`. Where it is known, it is told
+        of an idle host, as that is what other runs meet: the saving, its range and its share.
         """
         more = beside or Beside()
-        told = f"{ROUGHLY}{format_seconds(seconds)}{OR_MORE if is_least else ''}"
+        told_s = seconds if more.idle_s is None else more.idle_s
+        ends = _ends(more.ends or (None if is_bound else interval))
+        told = f"{ROUGHLY}{format_seconds(told_s)}{OR_MORE if is_least else ''}"
+        told += f" ({ends})" if ends else ""
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
-        told += f", {more.what}" if more.what else ""
-        if whole_s:
-            told += f", {format_share(seconds / whole_s)} of this {format_seconds(whole_s)} {name}"
-        why = UNDER_ASSUMPTIONS if is_by_assumption else BY_STEPS
-        by_run = "" if is_bound else _ends(interval)
-        ranged = more.record or (f"{by_run} {why}" if by_run else "")
-        behind = f" ({ranged})" if ranged else ""
-        return f"{more.idle}{behind}; as measured {told}" if more.idle else f"{told}{behind}"
+        if more.idle_s is not None:
+            whole_s, name = self.idle_s, "that it takes on an idle host"
+        if not whole_s:
+            return f"{told}{' on an idle host' if more.idle_s is not None else ''}{more.condition}"
+        which = "this" if more.idle_s is None else "the"
+        long = format_seconds(whole_s)
+        if more.idle_s is not None and self.run_s:  # as it is told beside what others cost
+            long = format_rest(self.run_s, self.run_s - whole_s)
+        whole = f"{format_share(told_s / whole_s)} of {which} {long} {name}"
+        return f"{told}, {whole}{more.condition}"
+
+    def loaded(self, seconds: float) -> str:
+        """What stands in small print where a saving is told of an idle host, as a sentence."""
+        whole = f", {self.of_run.shares(seconds)}" if self.run_s else ""
+        return f"With the load that it met: {ROUGHLY}{format_seconds(seconds)}{whole}"
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:

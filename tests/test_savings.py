@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.document.track_record import likely
-from perfscope.savings import REPLACED, Beside, Wholes, interval_text, rest_text
+from perfscope.savings import Beside, Wholes, interval_text, rest_text
 
 
 def test_a_saving_is_a_share_of_the_run_and_of_the_window() -> None:
@@ -92,70 +91,57 @@ def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> 
 
 def leading(of: Wholes, seconds: float, **told: Any) -> str:
     """What the fix of the problem saves that comes first."""
-    odds = of.odds(seconds, **told)
-    told.pop("most_s", None)
-    record = likely(odds) if odds else ""
-    return of.fix(seconds, beside=Beside(record), **told)
+    ends = of.odds(seconds, **told)
+    kept = {name: one for name, one in told.items() if name in {"is_bound", "interval"}}
+    return of.fix(seconds, beside=Beside(ends), **kept)
 
 
-SHOWN = ", as fixes in other programs show"
-
-
-def test_a_fix_is_told_of_one_whole_with_its_range_and_what_that_rests_on() -> None:
-    of = Wholes(40.0, 10.0)
-    told = "about 12.0 s, 30.0 % of this 40.0 s run"
-    assert leading(of, 12.0, interval=(10.0, 14.0)) == (
-        f"{told} (10.0 s to 14.0 s as its steps vary)"
-    )
-    assert leading(of, 12.0, interval=(11.0, 14.0)) == (f"{told} (likely 10.8 s to 21.6 s{SHOWN})")
-    assert leading(of, 12.0, is_bound=True, interval=(10.0, 14.0)) == (
-        f"{told} (likely at least 10.8 s{SHOWN})"
-    )
+def test_a_fix_is_told_of_one_whole_with_its_range() -> None:
+    """What it rests on stands elsewhere: every range has one form."""
+    of, behind = Wholes(40.0, 10.0), ", 30.0 % of this 40.0 s run"
+    assert leading(of, 12.0, interval=(10.0, 14.0)) == f"about 12.0 s (10.0 s to 14.0 s){behind}"
+    assert leading(of, 12.0, interval=(11.0, 14.0)) == f"about 12.0 s (10.8 s to 21.6 s){behind}"
+    bound = leading(of, 12.0, is_bound=True, interval=(10.0, 14.0))
+    assert bound == f"about 12.0 s (10.8 s to 18.0 s){behind}"
     told = leading(Wholes(None, 10.0), 2.0, interval=(1.0, 3.0), is_by_assumption=True)
-    assert told == (
-        "about 2.00 s, 20.0 % of this 10.0 s analyzed window (1.00 s to 3.00 s under "
-        "different assumptions)"
-    )
-
-
-def test_what_seconds_are_stands_behind_them_where_no_replay_tells_it() -> None:
-    assert Wholes(40.0, None).fix(12.0, is_bound=True, beside=Beside(what=REPLACED)) == (
-        "about 12.0 s, estimated from the time of what it replaces, 30.0 % of this 40.0 s run"
-    )
-
-
-def test_what_is_saved_on_an_idle_host_is_told_beside_what_was_measured() -> None:
-    idle = Beside("likely at least 7.20 s", idle="about 8.00 s of 24.0 s on an idle host")
-    assert Wholes(40.0, None).fix(12.0, beside=idle) == (
-        "about 8.00 s of 24.0 s on an idle host (likely at least 7.20 s); as measured about "
-        "12.0 s, 30.0 % of this 40.0 s run"
-    )
-
-
-def test_a_saving_without_an_interval_has_the_range_of_such_fixes() -> None:
-    assert leading(Wholes(40.0, 10.0), 2.0).startswith(
-        f"about 2.00 s, 5.0 % of this 40.0 s run (likely 1.80 s to 3.60 s{SHOWN}"
-    )
-    # no more is expected than there is
-    assert leading(Wholes(3.5, None), 2.0).startswith(
-        f"about 2.00 s, 57.1 % of this 3.50 s run (likely at least 1.80 s{SHOWN})"
-    )
-    assert "likely" not in leading(Wholes(40.0, None), 2.0, interval=(1.0, 3.0))
-    assert leading(Wholes(40.0, None), 2.0, is_bound=True).endswith(f" at least 1.80 s{SHOWN})")
-    # what is not known ends nothing
-    assert "1.80 s to 3.60 s" in leading(Wholes(None, None), 2.0)
-
-
-def test_no_range_goes_beyond_what_is_lost() -> None:
-    """All that a fix concerns is an end of it, where that is known to be more than the saving."""
-    of = Wholes(40.0, None)
-    told = [leading(of, 2.0, most_s=most_s) for most_s in (3.5, 3.7, 1.0)]
-    assert ["1.80 s to 3.60 s" in one for one in told] == [False, True, True]
-    assert "at least 1.80 s" in leading(of, 2.0, most_s=2.0)  # all of it is saved
-
-
-def test_the_range_of_other_programs_is_told_of_what_leads_alone() -> None:
+    assert told == "about 2.00 s (1.00 s to 3.00 s), 20.0 % of this 10.0 s analyzed window"
     assert Wholes(40.0, None).fix(2.0) == "about 2.00 s, 5.0 % of this 40.0 s run"
+
+
+def test_on_an_idle_host_seconds_range_and_share_are_of_that() -> None:
+    of = Wholes(40.0, None, idle_s=24.0)
+    idle = Beside((7.2, 14.4), 8.0, ", if so")
+    assert of.fix(12.0, beside=idle) == (
+        "about 8.00 s (7.20 s to 14.4 s), 33.3 % of the 24.0 s that it takes on an idle host, if so"
+    )
+    assert of.loaded(12.0) == "With the load that it met: about 12.0 s, 30.0 % of the 40.0 s run"
+    assert Wholes(None, None).fix(12.0, beside=idle) == (
+        "about 8.00 s (7.20 s to 14.4 s) on an idle host, if so"
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "told", "ends"),
+    [
+        (Wholes(40.0, 10.0), {}, (1.8, 3.6)),
+        (Wholes(None, None), {}, (1.8, 3.6)),  # what is not known ends nothing
+        (Wholes(3.5, None), {}, (1.8, 3.5)),  # no more is saved than there is
+        (Wholes(40.0, None, idle_s=3.2), {}, (1.8, 3.2)),
+        (Wholes(40.0, None), {"interval": (1.0, 3.0)}, None),
+        (Wholes(40.0, None), {"most_s": 3.4}, (1.8, 3.4)),
+        (Wholes(40.0, None), {"most_s": 3.7}, (1.8, 3.6)),
+        (Wholes(40.0, None), {"most_s": 2.0}, (1.8, 2.0)),  # all of it is saved
+        (Wholes(40.0, None), {"most_s": 1.0}, (1.8, 3.6)),
+        (Wholes(40.0, None), {"is_bound": True}, (1.8, 3.0)),
+        (Wholes(40.0, None), {"is_bound": True, "most_s": 2.5}, (1.8, 2.5)),
+        # waiting that ends with it comes on top of all that the fix replaces
+        (Wholes(40.0, None), {"is_bound": True, "most_s": 2.0}, (1.8, 3.0)),
+    ],
+)
+def test_no_range_goes_beyond_what_is_lost(
+    of: Wholes, told: dict[str, Any], ends: tuple[float, float] | None
+) -> None:
+    assert of.odds(2.0, **told) == (None if ends is None else pytest.approx(ends))
 
 
 def test_a_saving_of_which_a_part_was_not_measured_reads_the_same_in_both_forms() -> None:
@@ -169,4 +155,5 @@ def test_the_ends_of_a_saving_are_told_alike_wherever_they_are_told() -> None:
     ends = (1.0, 3.0)
     told = interval_text(ends, is_by_assumption=True).removeprefix(", ")
     of = Wholes(None, 10.0)
-    assert f"({told})" in of.fix(2.0, interval=ends, is_by_assumption=True)
+    assert told == "1.00 s to 3.00 s under different assumptions"
+    assert "(1.00 s to 3.00 s)" in of.fix(2.0, interval=ends)

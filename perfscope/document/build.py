@@ -21,7 +21,7 @@ from perfscope.document.horovod import horovod
 from perfscope.document.how_measured import how_measured
 from perfscope.document.losses import losses
 from perfscope.document.no_finding import much_is_lost
-from perfscope.document.others import may_be_host
+from perfscope.document.others import host_gain, may_be_host, wholes_beside
 from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.quoted import only_waits, seen, source_line
@@ -48,6 +48,7 @@ from perfscope.schema.losses import Losses
 from perfscope.schema.run import Tool, Verdict
 from perfscope.schema.time import TimePart
 from perfscope.schema.write import Json, as_json, document_text
+from perfscope.trace.model import Frame
 from perfscope.trace.splits import split_of
 
 SCHEMA_VERSION: Final = "1"
@@ -60,7 +61,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     lost = losses(facts, ordered)
     in_accounts = lost_in_accounts(results, lost)
     waits = {one.id: waited(one, told.waits, lost, results) for one in ordered}
-    ordered = tuple(bridged(split(one, lost, results), results, waits[one.id]) for one in ordered)
+    ordered = _bridged(facts, ordered, lost, waits)
     damage, checks = run_damage(results, replay), quality(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses, checks)
     document = Analysis(
@@ -95,6 +96,16 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         breakdown=_breakdown(facts, ordered, answer, lost, in_accounts),
     )
     return as_json(document)
+
+
+def _bridged(
+    facts: Facts, findings: Sequence[Finding], lost: Losses, waits: Mapping[str, Waited | None]
+) -> tuple[Finding, ...]:
+    """The findings, whose savings tell where they come from."""
+    results = facts.results
+    of = wholes_beside(results, host_gain(facts))
+    parted = [split(one, lost, results) for one in findings]
+    return tuple(bridged(one, results, of, waits[one.id]) for one in parted)
 
 
 def _breakdown(
@@ -141,6 +152,7 @@ def _rows(
             seen=seen(facts, one) if one.id in answer.top else None,
             may_be_host=may_be_host(one, answer.others_s),
             set_at=_set_at(one, facts.results),
+            set_at_line=_set_at_line(one, facts.results) if one.id in answer.top else "",
             only_waits=only_waits(facts, one, lost),
         )
         for one in findings
@@ -149,9 +161,20 @@ def _rows(
 
 def _set_at(finding: Finding, results: Results) -> Place | None:
     """The line of which the first action says that it may set a split."""
+    split = _split(finding, results)
+    return place_of(split) if split is not None else None
+
+
+def _set_at_line(finding: Finding, results: Results) -> str:
+    """Its text."""
+    split = _split(finding, results)
+    return source_line(replace(finding, where=(split,)), results.trace) if split else ""
+
+
+def _split(finding: Finding, results: Results) -> Frame | None:
     split = split_of(results.trace.ranks)
     is_told = split is not None and any(place(split) in one for one in finding.actions[:1])
-    return place_of(split) if split is not None and is_told else None
+    return split if is_told else None
 
 
 def _finding(finding: Finding, results: Results, leader: str | None) -> FindingRow:

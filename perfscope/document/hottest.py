@@ -10,7 +10,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.findings.facts.transform_lengths import transformed, unknown_lengths
 from perfscope.findings.losses.claims import AT_START
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, MAJOR
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.host.activities import ActivityRow
 from perfscope.metrics.host.hot_lines import HotLine
@@ -26,7 +26,13 @@ MOST = 3
 OPERATOR = ".operator"
 """What the agent writes behind a type whose operators a line uses."""
 
-SINGLE = "single precision, if exact enough, halves its bytes and the time of vector code on it."
+AS_THEY_COST = " As far as was seen, these cost what such operations do."
+"""That hot spots are no hints, where none of them says what is wasted."""
+
+JOINS = {"cat", "concat", "concatenate", "append", "vstack", "hstack"}
+"""Functions that make an array of several, however little is added to one."""
+
+SINGLE = "single precision, if exact enough, halves its bytes."
 
 NO_COMPUTING = RESTING.union(AT_START)
 
@@ -59,22 +65,30 @@ def hottest(run: Facts, named: Collection[Frame], room: int, *, is_alone: bool) 
         return ""
     shares = [format_share(spent[one] / whole_ns) for one in first]
     shares[0] += f" of the {format_seconds(whole_s)} {name}, computing or waiting for a CPU"
-    parts = []
-    for share, one in zip(shares, first, strict=True):
-        where, on_what = _where(own[one], lines, whole_ns)
-        parts.append(f"{where} takes {share}{on_what}")
+    seen = [_where(own[one], lines, whole_ns) for one in first]
+    told_of = zip(shares, seen, strict=True)
+    parts = [f"{where} takes {share}{on_what}" for share, (where, on_what, _) in told_of]
+    cost = "" if any(is_copied for *_, is_copied in seen) else AS_THEY_COST
     unknown = unknown_lengths([one for one in transformed(run) if one.line.function in first])
-    leads = f"{unknown}{_doubles(first, lines)}" if is_alone else ""
+    leads = f"{cost}{unknown}{_doubles(first, lines)}" if is_alone else ""
     told = [f"{'; '.join(parts[:count])}.{leads}" for count in range(len(parts), 0, -1)]
     return next((one for one in told if len(one) <= room), "")
 
 
-def _operands(frame: Frame, lines: Sequence[HotLine]) -> str:
-    """What a line works on where it spends most, as far as that was looked at."""
+def _operands(frame: Frame, lines: Sequence[HotLine], *, is_joining: bool) -> tuple[str, bool]:
+    """What a line works on where it spends most, as far as that was looked at.
+
+    With whether it copies all of an array to add little to it, which is then told.
+    """
     found = next((one for one in lines if one.site.frame == frame and one.seconds > 0), None)
-    arrays = [one for one in found.site.operands if one.elements > 1] if found else []
-    told = [f"`{one.name}` of {shape_of(one)}" for one in arrays[:2]]
-    return f"works on {listed(told)}" if told else ""
+    arrays = [one for one in found.site.operands if one.elements > 1][:2] if found else []
+    told = [f"`{one.name}` of {shape_of(one)}" for one in arrays]
+    if is_joining and len(arrays) == 2:
+        sizes = [one.elements for one in arrays]
+        large, small = told[sizes.index(max(sizes))], told[sizes.index(min(sizes))]
+        if min(sizes) < MAJOR * max(sizes):
+            return f"copies all of {large} to add {small}", True
+    return f"works on {listed(told)}" if told else "", False
 
 
 def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -> str:
@@ -84,14 +98,17 @@ def _doubles(functions: Collection[tuple[str, str]], lines: Sequence[HotLine]) -
             size = one.elements * one.value_bytes
             if one.dtype == "float64" and size > NEAR_CACHE_BYTES and line.seconds > 0:
                 what = f"`{one.name}` in {place(line.site.frame)}"
-                return f" A choice, no problem: {what} is float64; {SINGLE}"
+                return f" A choice: {what} is float64; {SINGLE}"
     return ""
 
 
 def _where(
     rows: Collection[ActivityRow], looked_at: Sequence[HotLine], whole_ns: float
-) -> tuple[str, str]:
-    """A function at the line in which it spends most, and how much it spends there in what."""
+) -> tuple[str, str, bool]:
+    """A function at the line in which it spends most, and how much it spends there in what.
+
+    With whether it copies all of an array there to add little to it.
+    """
     lines: Counter[Frame] = Counter()
     calls: Counter[tuple[Frame, str]] = Counter()
     for row in rows:
@@ -100,12 +117,13 @@ def _where(
         calls[row.where, row.calls] += row.ns
     line = max(lines, key=lambda one: (lines[one], -one.line))
     most = max((one for one in calls if one[0] == line), key=lambda one: (calls[one], one[1]))
-    called, on = most[1], _operands(line, looked_at)
+    called = most[1]
+    on, is_copied = _operands(line, looked_at, is_joining=called.rpartition(".")[2] in JOINS)
     if called in UNDECIDED_CALLS:  # of a thread whose library computes in others meanwhile
-        return place(line), " (it waits for threads of its library)"
+        return place(line), " (it waits for threads of its library)", False
     called = called.strip("?.")  # names without a type begin with a dot, untold ones are none
     of_type = called.removesuffix(OPERATOR)
     does = f"in operators of {of_type}" if of_type != called else f"in {called}"
     share = f"{format_share(calls[most] / whole_ns)} {does}" if called else ""
     said = [one for one in (share, on) if one]
-    return place(line), f" ({'; it '.join(said)})" if said else ""
+    return place(line), f" ({'; it '.join(said)})" if said else "", is_copied

@@ -99,7 +99,7 @@ def without_findings(
         found = "No problem was found in the program; the host was too busy to rule one out"
     told = f"{apart(results)}{found}."
     if losses is None or not losses.lost_share or is_disturbed:
-        return f"{told}{rest}"
+        return f"{told} {_part_looked_at(results) if is_disturbed else ''}{rest.strip()}"
     most = "" if is_well(losses) else _largest(losses, ranks)
     return f"{told} {_useful(results, losses)}.{most}{_once(results)}{rest}"
 
@@ -137,13 +137,20 @@ def _once(results: Results) -> str:
     )
 
 
+def _part_looked_at(results: Results) -> str:
+    """Where start-up and end are much of the run: that what was checked for was so beside them."""
+    rest_s = results.run_s - results.window_s
+    if results.options.focus is not None or rest_s < MAJOR * results.run_s:
+        return ""
+    return f"Apart from {format_seconds(rest_s)} of start-up and end, "
+
+
 def _looked_for(findings: Sequence[Finding]) -> str:
     """How much is behind it that nothing was found; what cannot be there is not looked for."""
     made = sum(finding.status not in UNKNOWN for finding in findings)
-    unmade = [finding.title for finding in findings if finding.status.is_unmade]
-    which = f" (“{unmade[0]}”)" if len(unmade) == 1 else ""
+    unmade = sum(finding.status.is_unmade for finding in findings)
     kinds = "kind of problem was" if made == 1 else "kinds of problem were"
-    rest = f"; {len(unmade)} more could not be{which}" if unmade else ""
+    rest = f"; {unmade} more could not be" if unmade else ""
     return f"{made} {kinds} checked for{rest}."
 
 

@@ -1,19 +1,27 @@
 """What processes outside the job cost it, as the verdict tells it beside the findings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfscope.document.quality_host import of_host
 from perfscope.document.splits import as_measured
+from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.wording import wholes_of_run
+from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.savings import ROUGHLY, Wholes, saves_more
+from perfscope.schema.enums import Status
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
 from perfscope.units import format_rest, format_seconds, inside
 
-OF_ALL = "Times below are with that load, unless they are said to be of an idle host."
+OF_ALL = "Times below are with that load, unless said to be of an idle host."
 """What the seconds that are told are of."""
 
+
+IF_PROGRAM = ", if the program is the cause; otherwise nothing"
+"""Under which condition a fix saves, where other work on the host may be the cause."""
 
 BY_HOST = ("load_imbalance", "straggler", "transient_imbalance")
 """Findings that other work on the host may bring about, or change."""
@@ -25,6 +33,23 @@ def may_be_host(finding: Finding, others_s: float | None) -> bool:
     if others_s is None or saving is None or finding.id not in BY_HOST:
         return False
     return finding.status.is_fault and as_measured(saving).seconds < others_s
+
+
+def host_gain(run: Facts) -> Gain | None:
+    """What a run would save without processes outside the job, where that is worth telling first.
+
+    Of a window that was chosen nobody knows what the run is without them.
+    """
+    gain = run.other_processes_gain
+    is_told = gain and thresholds.of_host(gain) is Status.FAIL
+    return gain if is_told and run.results.options.focus is None else None
+
+
+def wholes_beside(results: Results, others: Gain | None) -> Wholes:
+    """What savings are shares of, with the run on an idle host where others cost that much."""
+    of = wholes_of_run(results)
+    left_s = of.run_s - others.seconds if of.run_s and others else 0.0
+    return replace(of, idle_s=left_s) if left_s > 0 else of
 
 
 def used_by_others(results: Results) -> str:

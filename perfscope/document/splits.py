@@ -1,5 +1,6 @@
 """Where a saving comes from: what ranks spend, what of that stays, and what ends with it."""
 
+import re
 from dataclasses import replace
 
 from perfscope.document.breakdown import in_run_s
@@ -7,11 +8,23 @@ from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.findings.core.wording import ranks
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
-from perfscope.savings import LEAST_TOLD, is_more, rest_text, saves_more, split_text
+from perfscope.savings import (
+    LEAST_TOLD,
+    ROUGHLY,
+    Wholes,
+    is_more,
+    rest_text,
+    saves_more,
+    split_text,
+)
 from perfscope.schema.enums import LossKind
 from perfscope.schema.findings import Waited
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
+
+TAKES = re.compile(r"takes ([\d.]+) (s|ms)\b( per rank)?")
+UNITS = {"s": 1.0, "ms": 1e-3}
+"""What titles say that something takes."""
 
 HALF = 0.5
 """What is left of work that two ranks do at once."""
@@ -56,11 +69,14 @@ def _is_cause(entry: LossEntry, finding: str) -> bool:
     return entry.activity is not None and finding == f"{OF_CAUSE}{entry.activity.value}"
 
 
-def bridged(finding: Finding, results: Results, waited: Waited | None = None) -> Finding:
+def bridged(
+    finding: Finding, results: Results, of: Wholes, waited: Waited | None = None
+) -> Finding:
     """The finding, whose saving tells how what its title says that it takes leads to it.
 
-    Both as measured, with the load that others put on the host. `waited` is who waits for its
-    ranks: where nothing else is told, the saving comes from that.
+    Both as measured, with the load that others put on the host, of which the saving is told first
+    where sentences tell that on an idle host. `waited` is who waits for its ranks: where nothing
+    else is told, the saving comes from that.
     """
     saving = finding.recommended
     if saving is None or not finding.status.is_fault:
@@ -68,13 +84,28 @@ def bridged(finding: Finding, results: Results, waited: Waited | None = None) ->
     if saving.spent is None and waited is not None:
         saving = replace(saving, spent=_of_waiting(finding, saving, waited))
     here = as_measured(saving)
-    told = [saving.bridge, _of_part(finding, saving), _rest(here, results)]
+    is_idle = is_told_idle(saving, of)
+    loaded = of.loaded(here.seconds) if is_idle else ""
+    told = [saving.bridge, loaded, _of_part(finding, saving), _rest(here, results)]
     if saving.spent is None:  # no words of the finding tell what it takes
         told.append(split_text(here.seconds, here.own_s, is_bound=saving.is_bound))
     if saving.counts_more:
         told.append(f"The saving {saving.counts}")
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
+    if is_idle:
+        finding = replace(finding, title=_idle_title(finding.title, saving))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
+
+
+def _idle_title(title: str, saving: Gain) -> str:
+    """A title with what it says that something takes as that is on an idle host."""
+    part = saving.seconds / (under_load_s(saving) or saving.seconds)
+
+    def there(found: re.Match[str]) -> str:
+        seconds = float(found[1]) * UNITS[found[2]] * part
+        return f"takes {ROUGHLY}{format_seconds(seconds)}{found[3] or ''} on an idle host"
+
+    return TAKES.sub(there, title, count=1)
 
 
 def _of_waiting(finding: Finding, saving: Gain, waited: Waited) -> Spent | None:
@@ -101,6 +132,11 @@ def _kept_off(edit: Edit, shared: float) -> float | None:
     if edit.level in (Level.SHARED, Level.EVEN):
         return shared
     return HALF if edit.factor == HALF and edit.level is None else None
+
+
+def is_told_idle(saving: Gain, of: Wholes) -> bool:
+    """Whether a saving is told of an idle host, of which it is a part."""
+    return under_load_s(saving) is not None and saving.seconds < (of.idle_s or 0.0)
 
 
 def under_load_s(saving: Gain) -> float | None:

@@ -19,14 +19,17 @@ from perfscope.document.no_finding import (
     without_findings,
 )
 from perfscope.document.others import (
+    IF_PROGRAM,
     beside_others,
     host_first,
+    host_gain,
     may_be_host,
     used_by_others,
+    wholes_beside,
     why_so_much,
 )
-from perfscope.document.splits import as_measured, of_this_run, under_load_s
-from perfscope.document.track_record import likely, track_record
+from perfscope.document.splits import as_measured, is_told_idle, of_this_run, under_load_s
+from perfscope.document.track_record import track_record
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
@@ -34,19 +37,18 @@ from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.order import likely_share
-from perfscope.findings.core.wording import wholes_of_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Level, Prediction
 from perfscope.replay.replay import Predicts
-from perfscope.savings import REPLACED, ROUGHLY, Beside, Wholes
+from perfscope.savings import BOUNDED_HALF, REPLAYED_HALF, Beside, Wholes, is_more
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
-from perfscope.units import format_count, format_rest, format_seconds, inside
+from perfscope.units import format_count, format_seconds, inside
 
 MOST = 3
 FIRST = "singleton_worlds"  # makes the meaning of all others another
@@ -68,13 +70,12 @@ def verdict(
     told = {one.id for one in damage}
     others = run.other_processes_gain
     others = others if others and thresholds.of_host(others) is Status.FAIL else None
-    # of a window that was chosen nobody knows what the run is without them
-    of_run = others if results.options.focus is None else None
-    of, is_disturbed = wholes_of_run(results), others is not None
+    of_run, is_disturbed = host_gain(run), others is not None
+    of = wholes_beside(results, of_run)
     if not top:
         of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
     else:
-        of_job = "" if top[0].damage in told else _about(top[0], of, of_run)
+        of_job = "" if top[0].damage in told else _about(top[0], of)
     host = _host(run, top, of_run, of)
     assured = partial(assurance, results, findings, losses, checks)
     beside = beside_others(_with_outside(of_job, results, top), top, host)
@@ -125,13 +126,27 @@ def _host(run: Facts, top: Sequence[Finding], others: Gain | None, of: Wholes) -
 def _how_near(top: Sequence[Finding], of: Wholes) -> str:
     """Where the range of the saving in the sentence comes from; "" where the run tells it."""
     saving = top[0].recommended if top else None
-    odds = _odds(as_measured(saving), of) if saving is not None else None
+    odds = _odds(_told(saving, of), of) if saving is not None else None
     if saving is None or odds is None:
         return ""
-    return track_record(is_bound=saving.is_bound, has_end=odds[1] is not None)
+    return track_record(is_bound=saving.is_bound, end=_end(_told(saving, of), odds[1]))
 
 
-def _odds(saving: Gain, of: Wholes) -> tuple[float, float | None] | None:
+def _told(saving: Gain, of: Wholes) -> Gain:
+    """What the sentence tells: the saving on an idle host, or else that of this run."""
+    return saving if is_told_idle(saving, of) else as_measured(saving)
+
+
+def _end(saving: Gain, high_s: float) -> str:
+    """Why a range ends before those of other programs do; "" where it does not."""
+    least_s = (BOUNDED_HALF if saving.is_bound else REPLAYED_HALF)[1] * saving.seconds
+    if not is_more(least_s, high_s):
+        return ""
+    most = "an even split frees no more" if _is_split(saving) else "no more of it is lost"
+    return f"here, {most} than {format_seconds(high_s)}"
+
+
+def _odds(saving: Gain, of: Wholes) -> tuple[float, float] | None:
     """The range of such fixes of other programs; None where it is not the one to tell."""
     most_s = saving.spent.seconds * _idle_part(saving) if saving.spent else None
     if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
@@ -279,44 +294,25 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     return f"fixing {which} would save {of.of_run.saving(gain_s, is_bound=is_bound)}"
 
 
-def _about(finding: Finding, of: Wholes, others: Gain | None = None) -> str:
-    """The sentence about the most costly finding, and what its first action saves.
-
-    `others` is what the run would save without processes outside the job.
-    """
-    if finding.recommended is None:
+def _about(finding: Finding, of: Wholes) -> str:
+    """The sentence about the most costly finding, and what its first action saves."""
+    saving = finding.recommended
+    if saving is None:
         return f"{finding.title}.{_unpriced(finding, of)}"
-    saving, idle = as_measured(finding.recommended), _idle(finding, of, others)
-    ranged = finding.recommended if idle else saving
-    odds, is_least = _odds(ranged, of), saving.no_interval is NoInterval.UNSEEN
-    most = "" if is_least else _most(ranged)
-    is_told = saving.bridge or saving.spent or not saving.is_bound or most
+    is_idle, ranged = is_told_idle(saving, of), _told(saving, of)
+    of_host = of.run_s and of.idle_s and may_be_host(finding, of.run_s - of.idle_s)
     told = of.fix(
-        saving.seconds,
+        as_measured(saving).seconds,
         is_bound=saving.is_bound,
         interval=ranged.interval_s,
-        is_by_assumption=saving.is_by_assumption,
-        is_least=is_least,
+        is_least=saving.no_interval is NoInterval.UNSEEN,
         beside=Beside(
-            record=likely(odds, most=most) if odds else "",
-            what="" if is_told else REPLACED,
-            idle=idle,
+            ends=_odds(ranged, of),
+            idle_s=saving.seconds if is_idle else None,
+            condition=IF_PROGRAM if of_host else "",
         ),
     )
     return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
-
-
-def _most(saving: Gain) -> str:
-    """What there is to save, as a clause, where that is as much as is told; "" not known."""
-    told = format_seconds(saving.seconds)
-    if saving.is_bound:  # the sentences of some say that it is half of that
-        is_all = saving.spent is not None or not saving.bridge
-        return f"{told} is all the time of what it replaces" if is_all else ""
-    if _is_split(saving):
-        return f"an even split frees no more than {told}"
-    part = _idle_part(saving)
-    all_s = part * saving.spent.seconds if saving.spent and part < 1.0 else 0.0
-    return f"all of it is {format_seconds(all_s)} there" if all_s > saving.seconds else ""
 
 
 def _idle_part(saving: Gain) -> float:
@@ -329,17 +325,6 @@ def _is_split(saving: Gain) -> bool:
     return bool(saving.edits) and all(
         one.level in (Level.EVEN, Level.SHARED) for one in saving.edits
     )
-
-
-def _idle(finding: Finding, of: Wholes, others: Gain | None) -> str:
-    """What is saved on an idle host, where that is less; "" where the host is, or not known."""
-    saving = finding.recommended
-    if saving is None or others is None or under_load_s(saving) is None or not of.run_s:
-        return ""
-    is_less = of.run_s - others.seconds > saving.seconds
-    whole = f" of {format_rest(of.run_s, others.seconds)}" if is_less else ""
-    told = f"{ROUGHLY}{format_seconds(saving.seconds)}{whole} on an idle host"
-    return f"{told}, if the program is the cause" if may_be_host(finding, others.seconds) else told
 
 
 def _unpriced(finding: Finding, of: Wholes) -> str:

@@ -376,8 +376,8 @@ def _print_finding(
 ) -> None:
     """What to do and where; of one that the verdict does not tell of, also what is wrong."""
     of, why = wholes(result), f" ({doubt(finding)})" if doubt(finding) else ""
-    told, word = fix_text(finding, of), weight(finding)
-    size, style = size_text(finding), _style(word)
+    told, word = fix_text(finding, of), weight(finding, of)
+    size, style = size_text(finding, of), _style(word)
     severity = f"{word.word}{why or (f' ({size})' if size and is_told else '')}"
     if is_told:
         line(console, f"Severity: {inside(severity)}", style=style, indent=3)

@@ -140,6 +140,8 @@ class FindingRow(Outcome):
     may_be_host: bool = False
     # the line in which the split of the work may be set that is uneven: the one to open; else null
     set_at: Place | None = None
+    # its text, of a finding of `verdict.top`, as `source_line` is that of where the time goes
+    set_at_line: str = ""
     # `where` begins with a line that only waits for a thread of its rank, which makes the calls
     # that it is about: where these are made is not known
     only_waits: bool = False

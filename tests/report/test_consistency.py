@@ -21,7 +21,7 @@ from perfscope.readers.detect import ReadOptions
 from perfscope.readers.registry import open_traces
 from perfscope.report.build import build_html
 from perfscope.report.terminal import PLAIN, print_summary
-from perfscope.savings import REPLACED, SAME_FROM
+from perfscope.savings import SAME_FROM
 from perfscope.schema.efficiency import EFFICIENCIES
 from perfscope.schema.read import read_known
 from perfscope.trace.model import Trace
@@ -164,7 +164,7 @@ def test_a_saving_is_told_alike_everywhere(trace: Shown) -> None:
             low, high = map(format_seconds, row["gain_interval_s"])
             assert f"{low} to {high}" in text
         share = re.escape(format_share(run_share))
-        of_run = rf"{re.escape(f'about {told}')}(, {REPLACED})?, {share} of this [\d.]+ \w+ run"
+        of_run = rf"{re.escape(f'about {told}')}( \([^)]*\))?, {share} of this [\d.]+ \w+ run"
         assert len(re.findall(of_run, text)) >= 2  # card and terminal
         assert f"{told} ({format_share(run_share)} of the " in text
 

@@ -38,6 +38,19 @@ def test_beside_a_named_loss_the_rows_tell_where_it_is() -> None:
     assert told(document)["Ranks"].endswith(" (the largest loss is on all ranks)")
 
 
+@pytest.mark.parametrize(
+    ("many", "named"), [(0, ""), (1, "“A”"), (2, "“A” and “B”"), (4, "“A” and others")]
+)
+def test_what_could_not_be_checked_is_named_in_one_line(many: int, named: str) -> None:
+    document = without_findings()
+    for row in document["findings"]:
+        row["status"] = "pass"
+    for row, title in zip(document["findings"], "ABCD"[:many], strict=False):
+        row |= {"status": "not_measured", "title": title}
+    assert nothing_found.unmade(read_known(document)) == named
+    assert (f"{named}: see why" in words(document)) is bool(many)
+
+
 @pytest.mark.parametrize("place", [None, 1000])
 def test_where_no_loss_is_named_none_is_placed(place: int | None) -> None:
     rows = told(without_findings(largest_loss=place))

@@ -11,6 +11,7 @@ from perfscope.report.sections import breakdown
 from perfscope.report.sections.findings import fix_text, saving_text, size_text, weight, wholes
 from perfscope.report.sections.overview import what_to_do
 from perfscope.report.sections.sureness import answer
+from perfscope.savings import Wholes
 from perfscope.schema.read import read_known
 from perfscope.units import NS, format_seconds
 from tests.report.page_numbers import plain
@@ -21,6 +22,7 @@ from tests.report.test_first_screen import leading
 from tests.support.requirements import require_reference
 
 Json = dict[str, Any]
+OF = Wholes(None, None)
 SAVED = re.compile(r"(\(| )what the first action would save, about ([\d.]+ \w+) \(")
 MOSTLY = re.compile(r"Devices are idle [^.]*, (mostly|partly) ")
 PART = re.compile(r"([\d.]+) % of the idle time passes")
@@ -79,26 +81,35 @@ def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) ->
 
 
 @pytest.mark.parametrize(
-    ("loaded_s", "told", "first_screen"),
+    ("loaded_s", "others_s", "told", "first_screen"),
     [
         (
             3.0,
+            None,
             "about 3.00 s (42.4 % of the 7.07 s run); about 2.00 s on an idle host",
             "about 3.00 s, 42.4 % of this 7.07 s run",
         ),
         (
+            3.0,
+            2.0,
+            "about 3.00 s (42.4 % of the 7.07 s run); about 2.00 s on an idle host",
+            "about 2.00 s, 39.5 % of the 5.07 s that it takes on an idle host",
+        ),
+        (
             None,
+            2.0,
             "about 2.00 s (28.3 % of the 7.07 s run)",
             "about 2.00 s, 28.3 % of this 7.07 s run",
         ),
     ],
 )
 def test_the_first_screen_has_one_clock_and_the_evidence_that_of_an_idle_host_too(
-    loaded_s: float | None, told: str, first_screen: str
+    loaded_s: float | None, others_s: float | None, told: str, first_screen: str
 ) -> None:
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_basis="upper_bound", gain_interval_s=None)
     row["first_action"]["under_load_s"] = loaded_s
+    document["verdict"]["others_s"] = others_s
     result = read_known(document)
     found = next(one for one in result.findings if one.id == row["id"])
     of = wholes(result).of_run
@@ -118,7 +129,8 @@ def test_an_idle_host_comes_first_where_a_busy_one_may_be_the_cause(
     document["verdict"]["others_s"] = others_s
     result = read_known(document)
     found = next(one for one in result.findings if one.id == row["id"])
-    assert weight(found).word == ("Possible major problem" if may_be_host else "Major problem")
+    word = weight(found, wholes(result)).word
+    assert word == ("Possible major problem" if may_be_host else "Major problem")
     assert answer(found).startswith("Partly: ") is may_be_host
     steps = dict(what_to_do(result, found))
     first, then = steps["First action"], steps["Then"]
@@ -159,27 +171,37 @@ def test_a_problem_whose_cause_is_inferred_is_a_likely_one(word: str, *, is_infe
     row = leading(document, gain_s=2.0, gain_run_share=0.28, status="fail", confidence="medium")
     row["is_inferred"] = is_inferred
     found = next(one for one in read_known(document).findings if one.id == row["id"])
-    assert weight(found).word == f"{word} problem"
+    assert weight(found, OF).word == f"{word} problem"
 
 
 @pytest.mark.parametrize(
-    ("under_load_s", "word"),
-    [(None, "Problem"), (1.0, "Major problem")],
+    ("under_load_s", "others_s", "word"),
+    [
+        (None, None, "Problem"),
+        (1.0, None, "Major problem"),
+        (1.0, 1.0, "Problem"),
+        (1.0, 3.0, "Major problem"),
+    ],
 )
 def test_what_a_problem_weighs_is_a_share_of_the_run_that_savings_are_of(
-    under_load_s: float | None, word: str
+    under_load_s: float | None, others_s: float | None, word: str
 ) -> None:
-    """A saving of 0.5 s in 7.07 s, or of 1 s as measured, with the load of other processes."""
+    """A saving of 0.5 s in 7.07 s, or of 1 s as measured, with the load of other processes.
+
+    Where it is known what those cost it is one of the run on an idle host.
+    """
     document = two_ranks_evaluation()
     row = leading(document, gain_s=0.5, status="fail", gain_run_share=0.07, confidence="high")
     row["first_action"]["under_load_s"] = under_load_s
+    document["verdict"]["others_s"] = others_s
     result = read_known(document)
+    of = wholes(result)
     found = next(one for one in result.findings if one.id == row["id"])
-    assert weight(found).word == word
+    assert weight(found, of).word == word
     size = {"Problem": "3 % to 10 %", "Major problem": "10 % or more"}
-    told = f"a fix saves {size[word]} of this run"
-    assert size_text(found) == told
-    assert "Minor: less than 3 %." in weight(found).meaning
+    whole = "this run" if others_s is None else "a run on an idle host"
+    assert size_text(found, of) == f"a fix saves {size[word]} of {whole}"
+    assert "Minor: less than 3 %." in weight(found, of).meaning
 
 
 def test_a_saving_that_is_told_otherwise_is_found() -> None:

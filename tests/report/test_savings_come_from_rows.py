@@ -11,7 +11,7 @@ from perfscope.document.splits import bridged
 from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.replay.model import Edit, Level
 from perfscope.report.sections import breakdown
-from perfscope.savings import rest_text, split_text
+from perfscope.savings import Wholes, rest_text, split_text
 from perfscope.schema.enums import Basis, Status
 from perfscope.schema.findings import Waited
 from perfscope.schema.read import read_known
@@ -22,6 +22,8 @@ from tests.report.test_consistency import NAMES, REFERENCES, SAMPLES, Shown, sho
 from tests.report.test_first_screen import words
 from tests.support.environments import REPOSITORY
 from tests.support.requirements import require_reference
+
+OF = Wholes(None, None)
 
 Json = dict[str, Any]
 PRINTED = 1.01
@@ -152,7 +154,7 @@ def test_the_rest_of_a_bound_is_a_bound() -> None:
 def test_one_sentence_with_one_figure_explains_a_saving(spent: Spent | None, told: str) -> None:
     saving = Gain(2.0, 0.2, own_s=1.5, spent=spent, basis=Basis.REPLAY)
     finding = Finding(Status.WARN, "Files are read", "", gain=saving)
-    found = bridged(finding, analyze(Plan(steps=10)).results).recommended
+    found = bridged(finding, analyze(Plan(steps=10)).results, OF).recommended
     assert found is not None
     assert found.bridge.startswith(told)
     assert found.bridge.count("that end with it") == 1
@@ -163,7 +165,7 @@ def test_what_a_saving_counts_besides_is_no_waiting() -> None:
     counts = "counts Python code of all places"
     saving = Gain(2.0, 0.2, spent=Spent(1.2), counts=counts, counts_more=True)
     finding = Finding(Status.WARN, "One call takes 1.20 s", "", gain=saving)
-    found = bridged(finding, analyze(Plan(steps=10)).results).recommended
+    found = bridged(finding, analyze(Plan(steps=10)).results, OF).recommended
     assert found is not None
     assert found.bridge == "The saving counts Python code of all places."
 
@@ -230,7 +232,7 @@ def test_what_is_saved_of_waiting_leaves_the_late_rank_its_part(
     saving = Gain(seconds, 0.2, basis=Basis.REPLAY, edits=edits)
     finding = Finding(Status.WARN, "Rank 0 is late", "", gain=saving, ranks=(0,))
     run = analyze(Plan(steps=10)).results
-    found = bridged(finding, run, Waited((1,), 4.0, 4.0)).recommended
+    found = bridged(finding, run, OF, Waited((1,), 4.0, 4.0)).recommended
     assert found is not None
     assert found.bridge == told
 

@@ -37,9 +37,14 @@ def test_of_an_uneven_split_the_line_that_sets_it_is_the_one_to_open(
     split: Json | None, told: str
 ) -> None:
     document = two_ranks_evaluation()
-    leading(document).update(where=[COSTS], set_at=split, source_line="", seen=None)
+    row = leading(document)
+    row.update(where=[COSTS], set_at=split, source_line="", seen=None)
     found = line_of(first(document))
     assert (found.label, found.text) == ("Line to open", told)
+    row["set_at_line"] = "return n"
+    assert (": return n (may set the split)" in line_of(first(document)).text) is (
+        split is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,6 +53,7 @@ def test_of_an_uneven_split_the_line_that_sets_it_is_the_one_to_open(
         ((), ""),
         ((SPLIT,), ", 2.00 s of that for relax()"),
         ((SPLIT, None), ", 2.00 s of that for relax()"),
+        ((SPLIT, SPLIT, SPLIT), ": 2.00 s in relax(), 1.50 s in mine()"),
     ],
 )
 def test_of_a_wait_the_part_is_told_that_is_for_the_place_of_the_finding(

@@ -36,9 +36,8 @@ _CHEAPER = {
     InputPart.DECODE: "store the data decoded and scaled once.",
     InputPart.COPY: "take whole batches out of one array instead of single samples.",
     InputPart.OTHER: (
-        "this code of the program runs again for each batch. Look at what the line does for each "
-        "sample (a search in a list, a loop), do it for the whole batch with array operations, or, "
-        "if it gives the same each time, once before training."
+        "this code of the program runs again for each batch. Make {0} cheaper, call it once for "
+        "many batches, or, if it gives the same each time, once before training."
     ),
 }
 """What makes the main part of the work on batches cheaper."""
@@ -52,7 +51,22 @@ def cheaper(results: Results, rank: int) -> str:
         return f"Make batches cheaper to load: {told}"
     main = main_part(results, rank)
     how = "store the data decoded and scaled, and read in large chunks."
-    return f"Make batches cheaper to load: {how if main is None else _CHEAPER.get(main, how)}"
+    how = how if main is None else _CHEAPER.get(main, how)
+    return f"Make batches cheaper to load: {how.format(_called_there(results, rank))}"
+
+
+def _called_there(results: Results, rank: int) -> str:
+    """What the line in which a rank gets its batches calls most, by name where that is known."""
+    where = getting_place(results, rank)
+    rows = [one for one in results.activities.rows if one.rank == rank and one.where == where]
+    most = max(rows, key=lambda one: one.ns, default=None) if where is not None else None
+    calls = most.calls.strip("?.") if most is not None else ""
+    return f"`{public_name(calls)}`" if calls else "what it calls"
+
+
+def public_name(calls: str) -> str:
+    """A call without the modules that are its library's own: those begin with `_`."""
+    return ".".join(part for part in calls.split(".") if not part.startswith("_") or part == "_")
 
 
 def getting_place(results: Results, rank: int) -> Frame | None:

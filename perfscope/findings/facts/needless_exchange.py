@@ -21,8 +21,8 @@ FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
 """Of DistributedDataParallel, unless it is told otherwise."""
 
 BOTH_ENDS = (
-    "The lower end is the transfer alone; the upper end adds the CPU time that its threads take "
-    "from the main threads"
+    "The lower end is the transfer alone; the upper end adds the CPU time of "
+    "DistributedDataParallel's own threads"
 )
 
 
@@ -125,8 +125,8 @@ def _again(results: Results) -> Needless | None:
         title=f"Gradients are exchanged {times} times per optimizer step",
         share=1.0 - 1.0 / times,
         action=(
-            f"Exchange once: run {_all_but_one(times)} of the {times} backward passes before an "
-            "optimizer step, with their forward passes, inside `with model.no_sync():` of "
+            f"Exchange once: in the loop around the backward pass, run {_all_but_one(times)} of "
+            f"the {times} passes, forward and backward, inside `with model.no_sync():` of "
             "DistributedDataParallel. The result stays the same, as gradients add up."
         ),
         evidence=Evidence("Exchanges per optimizer step", times, "", "1"),

@@ -34,7 +34,7 @@ from perfscope.report.sections.where import bridge_text, line_of
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
 from perfscope.report.views import place_of, rank_list, safe_link
-from perfscope.savings import OR_MORE, ROUGHLY, Wholes
+from perfscope.savings import OR_MORE, ROUGHLY, Beside, Wholes
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome, PlannedRun
@@ -72,7 +72,9 @@ def wholes(result: Analysis) -> Wholes:
     start, end = result.run.focus_of_analysis_s
     whole = result.whole_run
     window_s = whole.run_s if whole else end - start
-    return Wholes(result.run.wall_s, window_s)
+    run_s, others_s = result.run.wall_s, result.verdict.others_s
+    left_s = run_s - others_s if run_s and others_s else 0.0
+    return Wholes(run_s, window_s, left_s if left_s > 0 else None)
 
 
 def saving_text(row: Outcome, of: Wholes) -> str:
@@ -89,16 +91,24 @@ def saving_text(row: Outcome, of: Wholes) -> str:
 
 def fix_text(row: Outcome, of: Wholes) -> str:
     """What the first screen tells: of the run alone, as a clause behind "would save"."""
-    found = as_measured(row)
-    if found.gain_s is None:
+    here, idle = as_measured(row), _idle(row, of)
+    if here.gain_s is None:
         return ""
+    found = here if idle is None else idle
     return of.fix(
-        found.gain_s,
+        here.gain_s,
         is_bound=is_bound(found),
         interval=found.gain_interval_s,
-        is_by_assumption=is_by_assumption(found),
         is_least=is_least(found),
+        beside=Beside(idle_s=found.gain_s if idle else None),
     )
+
+
+def _idle(row: Outcome, of: Wholes) -> Outcome | FirstAction | None:
+    """What is told of an idle host, and not as measured; None for nothing."""
+    first, here = first_of(row), as_measured(row)
+    is_told = here is not first and first.gain_s is not None and first.gain_s < (of.idle_s or 0.0)
+    return first if is_told else None
 
 
 def is_least(found: Outcome | FirstAction) -> bool:
@@ -142,23 +152,26 @@ def _saved(found: Outcome | FirstAction) -> str:
     return f"{roughly}{seconds(found.gain_s)}{OR_MORE if is_least(found) else ''}"
 
 
-def weight(row: Outcome) -> StatusWord:
-    """Its status in words, a problem's by the share of the run that the first action saves."""
+def weight(row: Outcome, of: Wholes) -> StatusWord:
+    """Its status in words, a problem's by the share that the first action saves of what is told."""
     status = Status.WARN if is_unsure(row) else row.status
-    word = weighed(status.value, _share(row), is_doubted=bool(doubt(row)))
+    word = weighed(status.value, _share(row, of), is_doubted=bool(doubt(row)))
     if status is not Status.FAIL or not is_inferred(row):
         return word
     return replace(word, word=f"Likely {word.word[:1].lower()}{word.word[1:]}")
 
 
-def size_text(row: Outcome) -> str:
+def size_text(row: Outcome, of: Wholes) -> str:
     """What a problem of its weight saves, `a fix saves 10 % or more`; "" where nobody knows."""
-    return size_of(weight(row), _share(row), "this run")
+    whole = "this run" if _idle(row, of) is None else "a run on an idle host"
+    return size_of(weight(row, of), _share(row, of), whole)
 
 
-def _share(row: Outcome) -> float | None:
-    """Of the run, what the first action saves."""
-    first = as_measured(row)
+def _share(row: Outcome, of: Wholes) -> float | None:
+    """Of the run, what the first action saves; of one on an idle host where that is told."""
+    first, idle = as_measured(row), _idle(row, of)
+    if idle is not None and idle.gain_s is not None and of.idle_s:
+        return idle.gain_s / of.idle_s
     return first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
 
 
@@ -174,7 +187,7 @@ def verdict_word(result: Analysis) -> StatusWord:
     leading = next((row for row in result.findings if row.id in top[:1]), None)
     if leading is None or result.run.damage or leading.status.value != status:
         return status_word(status)
-    return weight(leading)
+    return weight(leading, wholes(result))
 
 
 def _cost(row: Outcome, of: Wholes) -> str:
@@ -195,8 +208,8 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
     window = row.window_s or ()
     return {
         "anchor": anchor,
-        "status": weight(row),
-        "size": size_text(row),
+        "status": weight(row, of),
+        "size": size_text(row, of),
         "title": row.title or row.id,
         "id": row.id,
         "summary": row.summary,

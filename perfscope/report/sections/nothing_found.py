@@ -7,9 +7,11 @@ from perfscope.report.sections.quality import not_passed
 from perfscope.report.sections.where import RANKS, TO_OPEN
 from perfscope.report.views import rank_list
 from perfscope.schema.analysis import Analysis
+from perfscope.units import listed
 
 NO_RANK = "none: no problem was found on any rank"
 NOTHING_TO_CHANGE = "none: no line to change was found"
+MOST_NAMED = 2  # checks that could not be made, in one line
 
 
 def rows(result: Analysis) -> list[tuple[str, str]]:
@@ -24,6 +26,14 @@ def rows(result: Analysis) -> list[tuple[str, str]]:
         ("To look at", unexplained.text(unexplained.unexplained(result))),
     ]
     return [one for one in told if one[1]]
+
+
+def unmade(result: Analysis) -> str:
+    """What could not be checked for, by name as far as there is room; "" for nothing."""
+    titles = [f"“{row.title}”" for row in result.findings if row.status.is_unmade]
+    if not titles:
+        return ""
+    return listed(titles if len(titles) <= MOST_NAMED else [titles[0], "others"])
 
 
 def _nothing_saved(result: Analysis) -> str:

@@ -89,7 +89,7 @@ def _context(result: Analysis) -> Context:
         "saved": breakdown.saved_in_rows(result),
         "of_others": breakdown.of_others(result),
         "means": breakdown.explained(result),
-        "unmade": sum(row.status.is_unmade for row in result.findings),
+        "unmade": nothing_found.unmade(result),
         "together": together(verdict, result.findings),
         "sureness": how_sure(result),
         "is_answered": bool(named or verdict.assurance),

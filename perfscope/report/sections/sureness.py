@@ -8,6 +8,9 @@ from perfscope.savings import UNDER_ASSUMPTIONS
 from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome
 
+FROM_FIXES = "; its range is from fixes in other programs"
+"""What the range of a saving rests on that the run does not give; numbers stand at the finding."""
+
 OTHER_CAUSE = "something else may explain it"
 """Why a problem is no more than possible whose cause was measured."""
 
@@ -236,9 +239,8 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        new = "what its new code takes is not taken off"
-        new += ", but is in the range, which is of fixes that were made" if has_range else ""
-        return f"from the time of what the fix replaces; {new}{told}"
+        new = FROM_FIXES if has_range else "; what its new code takes is not taken off"
+        return f"from the time of what the fix replaces{new}{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
@@ -256,7 +258,8 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
         return f"may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    return f"from a replay of the run with the fix, give or take {off} as its steps vary"
+    other = FROM_FIXES if has_range else ""
+    return f"from a replay of the run with the fix, give or take {off} as its steps vary{other}"
 
 
 def _why_no_interval(row: Outcome, *, has_range: bool) -> str:
@@ -266,7 +269,7 @@ def _why_no_interval(row: Outcome, *, has_range: bool) -> str:
     is_wide = row.confidence is Confidence.MEDIUM and not is_inferred(row)
     varies = ", but it varies from step to step" if why is NoInterval.LOAD and is_wide else ""
     if has_range and why is not NoInterval.UNSEEN:
-        return varies
+        return f"{varies}{FROM_FIXES}"
     return f"{varies}; {NO_INTERVAL[why]}"
 
 

@@ -1,5 +1,8 @@
 """Where a finding is: on which ranks, and which line to open in an editor."""
 
+from collections import Counter
+
+from perfscope.judging import MAIN
 from perfscope.places import called, file_name
 from perfscope.report.formats import seconds
 from perfscope.report.text import shortened
@@ -74,12 +77,12 @@ def who(result: Analysis, row: Outcome) -> str:
     many = len(waited.ranks)
     each = f" {seconds(waited.each_s)}{' each on average' if many > 1 else ''}"
     whom = "it" if len(row.ranks) == 1 else "them"
-    wait = f"{'wait' if many > 1 else 'waits'}{each} for {whom}{_of_place(result, row, many)}"
+    wait = f"{'wait' if many > 1 else 'waits'}{each} for {whom}{_of_places(result, row, many)}"
     return f"{named}; {rank_list(waited.ranks)} {wait}"
 
 
-def _of_place(result: Analysis, row: Outcome, waiting: int) -> str:
-    """How much of the wait is for the place that a finding names, where it is for others as well.
+def _of_places(result: Analysis, row: Outcome, waiting: int) -> str:
+    """How much of the wait is for the place that a finding names, and for another that is as large.
 
     Why ranks may wait longer than the others work longer there.
     """
@@ -88,9 +91,18 @@ def _of_place(result: Analysis, row: Outcome, waiting: int) -> str:
     there = [one for one in of if one.where is not None and one.where in row.where[:1]]
     if not there or len(there) == len(of):
         return ""
-    frame = row.where[0]
-    there_s = sum(one.waiting_ns for one in there) * NS / waiting
-    return f", {seconds(there_s)} of that for {called(frame.function, frame.file, frame.line)}"
+    spent: Counter[str] = Counter()
+    for one in of:
+        frame = one.where
+        name = called(frame.function, frame.file, frame.line) if frame is not None else ""
+        spent[name] += one.waiting_ns
+    mine = called(row.where[0].function, row.where[0].file, row.where[0].line)
+    others = [one for one in spent.most_common() if one[0] not in ("", mine)][:1]
+    mine_s = seconds(spent[mine] * NS / waiting)
+    if not others or others[0][1] <= MAIN * spent[mine]:
+        return f", {mine_s} of that for {mine}"
+    name, ns = others[0]
+    return f": {mine_s} in {mine}, {seconds(ns * NS / waiting)} in {name}"
 
 
 def line_of(row: Outcome) -> Line:
@@ -107,7 +119,7 @@ def line_of(row: Outcome) -> Line:
         return Line(TO_OPEN, "", function=name, note="its line is not known")
     at = f"{file_name(frame.file)}:{frame.line}"
     if isinstance(row, FindingRow) and row.set_at is not None and row.set_at.file:
-        return _setting(row.set_at, f"{at} in {name}" if name != at else at)
+        return _setting(row.set_at, f"{at} in {name}" if name != at else at, row.set_at_line)
     if isinstance(row, FindingRow) and row.only_waits:
         return Line(TO_OPEN, "", note=f"not known: {at} {ONLY_WAITS}")
     return Line(
@@ -120,14 +132,15 @@ def line_of(row: Outcome) -> Line:
     )
 
 
-def _setting(split: Place, costs: str) -> Line:
-    """The line that may set how work is split, with that in which the time goes."""
+def _setting(split: Place, costs: str, source: str) -> Line:
+    """The line that may set how work is split; without its text, with where the time goes."""
     at, name = (
         f"{file_name(split.file)}:{split.line}",
         called(split.function, split.file, split.line),
     )
     path, function = f"{split.file}:{split.line}", "" if name == at else name
-    return Line(TO_OPEN, at, path, function, note=f"may set the split; the time goes in {costs}")
+    note = "may set the split" if source else f"may set the split; the time goes in {costs}"
+    return Line(TO_OPEN, at, path, function, source, note)
 
 
 def _mostly(row: Outcome) -> str:

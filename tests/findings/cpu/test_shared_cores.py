@@ -11,6 +11,7 @@ from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import saved
 from perfscope.findings.facts.facts import Facts
+from perfscope.judging import MAJOR
 from perfscope.losses.account import loss_account
 from perfscope.metrics.results import Options
 from perfscope.savings import Wholes
@@ -118,6 +119,10 @@ def test_a_check_and_the_verdict_tell_how_much_others_used() -> None:
         "no problem was found in the program; the host was too busy to rule one out."
     )
     assert "Efficiency is low" not in of_job
+    ends = found.results.run_s - found.results.window_s
+    beside = f" Apart from {format_seconds(ends)} of start-up and end, 1 kind of problem was "
+    assert (beside in of_job) is (ends >= MAJOR * found.results.run_s)
+    assert "1 kind of problem was checked for." in of_job
     assert "used outside the job" not in of_job
     assert "used 50.0 % of the one CPU" in found.findings["busy_host"].summary
 
@@ -133,7 +138,7 @@ def test_of_a_window_that_was_chosen_nobody_knows_what_the_run_is_without_others
     sentence = verdict(facts, (*found.findings.values(), own), ()).sentence
     share = format_share(3.0 / found.results.run_s)
     run = format_seconds(found.results.run_s)
-    assert f"The fix would save about 3.00 s, {share} of this {run} run (" in sentence
+    assert f"about 3.00 s (2.70 s to 5.40 s), {share} of this {run} run." in sentence
 
 
 def test_what_others_cost_comes_first_also_where_a_fix_saves_more() -> None:

@@ -1,9 +1,12 @@
 """Findings on CPUs that other processes use as well, in closed form."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from perfscope.document.others import host_gain, wholes_beside
+from perfscope.document.splits import bridged
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
@@ -75,10 +78,16 @@ def test_a_change_saves_what_it_saves_on_free_cpus() -> None:
     assert loud.gain is not None
     assert loud.gain.seconds == pytest.approx(0.5 * 0.1 * STEPS, rel=0.05)
     assert loud.gain.under_load_s == pytest.approx(0.1 * STEPS, rel=0.05)
-    told = verdict(Facts(busy.results, busy.replay), (loud,), ()).sentence
+    facts = Facts(busy.results, busy.replay)
+    of = wholes_beside(busy.results, host_gain(facts))
+    loud = bridged(replace(loud, title="It takes 5.70 s per rank"), busy.results, of)
+    assert loud.gain is not None
+    told = verdict(facts, (loud,), ()).sentence
     here, idle = format_seconds(loud.gain.under_load_s), format_seconds(loud.gain.seconds)
-    assert f"The fix would save about {here} as measured, " in told
-    assert re.search(rf"about {idle} of [\d.]+ s on an idle host", told)
+    whole = r", [\d.]+ % of the 7\.9 s that it takes on an idle host\."
+    assert re.search(rf"It takes about {idle} per rank on an idle host\. The fix would save", told)
+    assert re.search(rf"would save about {idle} \([\d.]+ s to [\d.]+ s\){whole}", told)
+    assert f"With the load that it met: about {here}, " in told
     assert loud.status is Status.FAIL
 
 

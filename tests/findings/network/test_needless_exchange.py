@@ -48,7 +48,7 @@ def test_four_exchanges_before_the_optimizer_steps_are_three_too_many() -> None:
     finding = case.findings["exposed_exchange"]
     assert finding.title == "Gradients are exchanged 4 times per optimizer step"
     assert NO_SYNC in finding.actions[0]
-    assert "the first 3 of the 4 backward passes" in finding.actions[0]
+    assert "run the first 3 of the 4 passes, forward and backward, inside" in finding.actions[0]
     assert finding.recommended is not None
     assert finding.recommended.seconds == pytest.approx(STEPS * 0.06, rel=0.02)
     rarer = case.findings["network_bound"].actions[-1]
