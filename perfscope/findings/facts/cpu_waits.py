@@ -28,13 +28,16 @@ def without_cpu_waits(
         results: the run.
         replay: asked first.
         is_of_others: whether processes outside the job have them, or threads of the job.
-        ends: of a transfer, whose waiting is taken away; 0: as told above.
+        ends: of a transfer, whose waiting is taken away, with as large a share of all work;
+            0: as told above, and of work where the samples tell the waiting.
     """
     waits = [one.part(is_of_others=is_of_others) for one in results.resources.cpu_waits]
     if not waits or len(waits) < len(results.trace.ranks):
         return None
+    is_dealt = is_of_others and not ends
     ends = ends or (2 if is_of_others else 1)
-    edits, faster = _shorter(waits), _transfer(results, waits, ends=ends)
+    edits = _without_others(results.resources.cpu_waits, replay) if is_dealt else _shorter(waits)
+    faster = _transfer(results, waits, ends=ends)
     bound_s = max((one.lost_s for one in waits), default=0.0)
     if not edits and not faster:
         return None
@@ -127,6 +130,30 @@ def _shorter(waits: Sequence[CpuWait]) -> list[Edit]:
         for one in waits
         if one.in_work_share > 0
     ]
+
+
+def _without_others(waits: Sequence[CpuWait], replay: Replay) -> list[Edit]:
+    """The work of ranks without what others made it wait, where in it samples tell that.
+
+    So what makes now one rank late and now another goes as well. Where mostly threads of a pool
+    waited, or a replay does not know where in its work a rank did, all of it is shorter.
+    """
+    edits, pool_s, whole_s = [], 0.0, 0.0
+    for one in waits:
+        share = min(one.others_share * one.counted, MOST_LOST)
+        if share > 0:
+            edits.append(Edit(ranks=(one.rank,), waits_for_cpu=True, factor=1.0 - share))
+        own_s, left_s = (
+            one.pool_share * one.in_pool_s,
+            one.work_s - one.others_share * one.in_work_s,
+        )
+        if own_s > 0 and left_s > 0:
+            edits.append(Edit(ranks=(one.rank,), factor=1.0 - min(own_s / left_s, MOST_LOST)))
+        pool_s, whole_s = pool_s + own_s, whole_s + one.part(is_of_others=True).in_work_s
+    found = replay.predict(edits) if edits and pool_s <= MAIN * whole_s else None
+    if found is not None and found.gain_s > 0:
+        return edits
+    return _shorter([one.part(is_of_others=True) for one in waits])
 
 
 def _transfer(results: Results, waits: Sequence[CpuWait], *, ends: int = 1) -> list[Edit]:

@@ -86,7 +86,7 @@ class Facts:
     @cached_property
     def idle_run(self) -> IdleRun | None:
         """How long it takes on a host that no process outside the job uses; None unknown."""
-        return idle_run(self.results, self.replay)
+        return idle_run(self.results, self.replay, self.other_processes_gain)
 
     @cached_property
     def on_free_cpus(self) -> OnFreeCpus:

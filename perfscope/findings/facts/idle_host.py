@@ -3,6 +3,7 @@
 import numpy as np
 
 from perfscope.arrays import counter_growth
+from perfscope.findings.core.finding import Gain
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
 from perfscope.judging import CPU_WINDOW_NS, FEWEST_SAMPLES, SURE
 from perfscope.metrics.results import Results
@@ -20,8 +21,10 @@ class IdleRun:
     high_s: float
 
 
-def idle_run(results: Results, replay: Replay) -> IdleRun | None:
+def idle_run(results: Results, replay: Replay, usual: Gain | None) -> IdleRun | None:
     """Both ends; None where waiting for CPUs is not known of every rank.
+
+    What the run is said to take there without `usual`, what other work costs, lies between them.
 
     At most it takes what is left without the waiting of one end of each transfer. That is what a
     rank itself ran: other work makes no CPU faster. At least it takes what is left where both ends
@@ -33,7 +36,7 @@ def idle_run(results: Results, replay: Replay) -> IdleRun | None:
     least, most = (
         without_cpu_waits(results, replay, is_of_others=True, ends=ends) for ends in (2, 1)
     )
-    if least is None or most is None or not results.resources.cpu_waits:
+    if least is None or most is None or usual is None or not results.resources.cpu_waits:
         return None
     most_s, least_s = (
         results.run_s - (one.seconds if one.interval_s is None else one.interval_s[end])
@@ -43,7 +46,8 @@ def idle_run(results: Results, replay: Replay) -> IdleRun | None:
     inside_s = max(least_s - around_s, 0.0)
     pace = min(map(_fastest, results.trace.ranks, [results] * len(results.trace.ranks)))
     low_s = around_s - _waited_around_s(results, around_s) + pace * inside_s
-    return IdleRun(max(low_s, 0.0), min(max(most_s, least_s), results.run_s))
+    usual_s = results.run_s - usual.seconds
+    return IdleRun(max(min(low_s, usual_s), 0.0), min(max(most_s, usual_s), results.run_s))
 
 
 def _fastest(rank: Rank, results: Results) -> float:

@@ -58,8 +58,11 @@ class OutsideLoad:
         """What frees the CPUs for a question about these edits.
 
         In an account of work a rank may wait for CPUs for another share than in all that it does:
-        for a smaller one where it sleeps or reads.
+        for a smaller one where it sleeps or reads. Where each piece of work is freed of its own
+        waiting, that is so already.
         """
+        if any(one.waits_for_cpu for one in self.edits):
+            return self.edits
         accounts = dict.fromkeys(one.account for one in edits if one.account is not None)
         exact = [self._own(rank, one) for one in accounts for rank in self.shares]
         return (*self.edits, *(one for one in exact if one.factor != 1.0))

@@ -9,6 +9,7 @@ from perfscope.trace.model import Trace
 from scripts.schema_pages import described
 from tests.findings.analyzed import analyze_trace
 from tests.findings.facts.test_outside_load import STEPS, built
+from tests.support.trace_builder import TraceBuilder
 
 
 def facts(trace: Trace) -> Facts:
@@ -60,3 +61,40 @@ def test_both_ends_are_described_and_the_low_one_as_a_bound() -> None:
 def test_a_quiet_host_has_no_ends() -> None:
     told = verdict(facts(built(waited=0.0, loop_s=0.1)), (), ())
     assert (told.others_s, told.idle_low_s, told.idle_high_s) == (None, None, None)
+
+
+def by_turns(steps: int = STEPS) -> Trace:
+    """In each step one of two ranks is without a CPU for half of its 0.2 s, by turns."""
+    step_s, tick_s = 0.21, 0.01
+    builder = TraceBuilder(2, end_s=2.0 + steps * step_s)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.5 + steps * step_s)
+        rank.set(cpu_count_allowed=2, cpus_allowed="0-1")
+        held = [step % 2 == number for step in range(steps)]
+        for step in range(steps):
+            begin = 1.0 + step * step_s
+            rank.step(step, begin, begin + step_s)
+            worked = begin + (0.2 if held[step] else 0.1)
+            rank.op("MPI_Allreduce", worked, begin + step_s, comm=0, seq=step, sent=8)
+            rank.stack(begin, (("work", "/home/me/train.py", 3),))
+        queued_s = 0.0
+        for tick in range(int((2.0 + steps * step_s) / tick_s)):
+            at = tick * tick_s
+            place, inside = divmod(at - tick_s / 2 - 1.0, step_s)
+            is_held = 0 <= place < steps and held[int(place)] and inside < 0.2
+            queued_s += tick_s / 2 if is_held else 0.0
+            rank.main_sample(at, cpu_s=at - queued_s, queue_delay_s=queued_s)
+            rank.process_sample(at, cpu_s=at - queued_s, queue_delay_s=queued_s)
+            rank.cpu_sample(at, busy_s=2 * at, used_s=at - queued_s, cpus=2)
+    return builder.build()
+
+
+def test_what_makes_now_one_rank_late_and_now_another_is_gone_there() -> None:
+    """Without what others took, each step is over after 0.1 s of work on both ranks."""
+    run = facts(by_turns())
+    gain = run.other_processes_gain
+    assert gain is not None
+    assert gain.seconds == pytest.approx(0.1 * STEPS, rel=0.05)
+    found = run.idle_run
+    assert found is not None
+    assert found.low_s <= run.results.run_s - gain.seconds <= found.high_s
