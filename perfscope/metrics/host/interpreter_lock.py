@@ -10,7 +10,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
 from perfscope.attribution.own_places import usual_place
 from perfscope.attribution.own_threads import cpu_wanted
-from perfscope.attribution.preparation import Prepared
+from perfscope.attribution.preparation import CALL, Prepared
 from perfscope.attribution.sending import sends
 from perfscope.attribution.stack_rules import NATIVE_FILES, SYSTEM_CALL, ends_in
 from perfscope.attribution.timeline import Timeline
@@ -81,7 +81,8 @@ class _Shown:
     communicating: Bools
     """In a call of a communication library, which gives the lock back, and may poll meanwhile.
 
-    Or sending to worker processes, which has a finding of its own.
+    mpi4py's calls of objects as well: of a thread that waits in one no timeline tells the waiting
+    from making an object of bytes. Or sending to worker processes, which has a finding of its own.
     """
 
     @classmethod
@@ -90,8 +91,15 @@ class _Shown:
         resting = np.isin(activities, [ACTIVITIES.index(one) for one in RESTING])
         computed = in_kernel & (activities == ACTIVITIES.index(Activity.NUMERIC))
         of_library = activities == ACTIVITIES.index(Activity.COMMUNICATION)
+        of_library |= _in_calls(trace)
         communicating = (of_library & ends_in(trace, NATIVE_FILES)) | sends(trace)
         return cls(resting, in_kernel, resting | computed, communicating)
+
+
+def _in_calls(trace: Trace) -> Bools:
+    """By stack, whether it ends in a call of mpi4py's."""
+    inner = (trace.frames[stack[-1]].function if stack else "" for stack in trace.stacks)
+    return np.array([one.startswith(f"{CALL.function}.") for one in inner], np.bool_)
 
 
 @dataclass(frozen=True)

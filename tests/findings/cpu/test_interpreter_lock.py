@@ -98,9 +98,10 @@ def test_a_thread_that_is_looked_at_while_it_rests_is_told_by_a_few_samples_of_i
     assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
 
 
-def test_a_thread_in_a_call_of_mpi_keeps_no_lock() -> None:
+@pytest.mark.parametrize("call", ["Comm.Recv", "Comm.recv", "Request.wait"])
+def test_a_thread_in_a_call_of_mpi_keeps_no_lock(call: str) -> None:
     """It gives the lock back for the time of the call, polls there or waits for a CPU."""
-    receiving = (*BURNING, ("mpi4py.MPI.Comm.Recv", "<built-in>", 0))
+    receiving = (*BURNING, (f"mpi4py.MPI.{call}", "<built-in>", 0))
     assert judged(ran=0.5, other=receiving).status is Status.PASS
     assert judged(ran=0.5, other_ran=0.9, other=receiving).status is Status.PASS
 
