@@ -29,6 +29,12 @@ class Carried:
     grew: int  # looks in which it held more than in the one before
     shrank: int
     since: int  # looks since it last had grown
+    is_window: bool = False  # whether the call takes all but one end of it, and something beside
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is a window of one length, of which each piece drops as much as it adds."""
+        return self.is_window and self.looks >= FEWEST_SAMPLES and self.fewest == self.most > 0
 
     @property
     def grows(self) -> bool:
@@ -62,4 +68,5 @@ def _carried(rows: Sequence[Any]) -> Iterator[Carried]:
             whole(row.get("grew")),
             whole(row.get("shrank")),
             whole(row.get("since")),
+            row.get("is_window") is True,
         )

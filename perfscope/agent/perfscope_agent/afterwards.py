@@ -17,6 +17,8 @@ def finish() -> None:
     anomaly = sys.modules.get("%s.frameworks.torch_anomaly" % __package__)
     actions = [("lines that switch modes on", _note_lines), ("powers", _time_powers)]
     actions.append(("lines that deal out work", _note_splits))
+    actions.append(("lines that select rows", _note_selections))
+    actions.append(("windows that are made anew", _note_windows))
     if anomaly is not None:
         actions.append(("searches for NaN", anomaly.measure))
     is_new = [_done(*one) for one in actions]
@@ -50,3 +52,21 @@ def _note_splits() -> bool:
     from . import splits
 
     return splits.note(_budget)
+
+
+def _note_selections() -> bool:
+    """As only some layer that makes rows for nothing asks for it."""
+    if not metadata.facts.get("frameworks", {}).get("torch", {}).get("selected_rows"):
+        return False
+    from . import selections
+
+    return selections.note(_budget)
+
+
+def _note_windows() -> bool:
+    """As only what was looked at asks for it."""
+    if not metadata.facts.get("operands"):
+        return False
+    from . import windows
+
+    return windows.note(_budget)

@@ -1,7 +1,7 @@
 """What is put together piece by piece, where each piece copies all that is there."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording
@@ -30,8 +30,8 @@ WITH_ROOM = (
 
 
 @dataclass(frozen=True)
-class _Copied:
-    """A line of one rank that copies what grows, and how long that takes."""
+class Copied:
+    """A line of one rank that copies a variable, and how long that takes."""
 
     rank: Rank
     seen: Carried
@@ -46,7 +46,7 @@ def was_looked_at(results: Results) -> bool:
 
 def judge(run: Facts) -> Outcome:
     """Whether copies of what grows take enough of the run to act on."""
-    found = _copied(run)
+    found = copied(run, lambda one: one.grows)
     worst = max(found, key=lambda own: sum(one.seconds + one.before_s for one in own), default=None)
     if worst is None:
         return passed("No variable was seen that a loop makes anew, larger each time.")
@@ -85,8 +85,8 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _copied(run: Facts) -> Sequence[Sequence[_Copied]]:
-    """By line and variable, the ranks that copy there what grows.
+def copied(run: Facts, is_one: Callable[[Carried], bool]) -> Sequence[Sequence[Copied]]:
+    """By line and variable, the ranks that copy there what is such a one.
 
     A rank that was looked at too seldom to tell does in a line what another one was seen to do.
     """
@@ -95,26 +95,27 @@ def _copied(run: Facts) -> Sequence[Sequence[_Copied]]:
         rank.number: {(one.frame, one.name): one for one in carried(rank.metadata)}
         for rank in ranks
     }
-    growing = {at: one for own in told.values() for at, one in own.items() if _is_growing_copy(one)}
-    found: defaultdict[tuple[Frame, str], list[_Copied]] = defaultdict(list)
+    such = {
+        at: one
+        for own in told.values()
+        for at, one in own.items()
+        if one.is_innermost and is_one(one)
+    }
+    found: defaultdict[tuple[Frame, str], list[Copied]] = defaultdict(list)
     for rank in ranks:
-        for (frame, name), elsewhere in growing.items():
+        for (frame, name), elsewhere in such.items():
             seen = told[rank.number].get((frame, name))
             if seen is None or seen.looks <= FEWEST_SAMPLES:
                 seen = elsewhere
-            one = _Copied(
+            one = Copied(
                 rank,
                 seen,
                 run.line_samples.seconds(rank, [frame]),
                 _before_s(run.results, rank, frame),
             )
-            if _is_growing_copy(seen) and one.seconds + one.before_s > 0:
+            if seen.is_innermost and is_one(seen) and one.seconds + one.before_s > 0:
                 found[frame, name].append(one)
     return list(found.values())
-
-
-def _is_growing_copy(seen: Carried) -> bool:
-    return seen.grows and seen.is_innermost
 
 
 def _before_s(results: Results, rank: Rank, frame: Frame) -> float:
@@ -127,7 +128,7 @@ def _before_s(results: Results, rank: Rank, frame: Frame) -> float:
     return whole_s * sum(inside) / max(len(inside), 1)
 
 
-def _gain(results: Results, copied: Sequence[_Copied]) -> Gain:
+def _gain(results: Results, copied: Sequence[Copied]) -> Gain:
     """Of the steps what all ranks wait for at most; what comes before them is waited for once."""
     spent = {one.rank.number: one.seconds for one in copied}
     inside = saved_of_ranks(results, [spent.get(one.number, 0.0) for one in results.trace.ranks])

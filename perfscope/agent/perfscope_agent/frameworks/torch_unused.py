@@ -19,6 +19,7 @@ from . import (
     torch_compile,
     torch_gradients,
     torch_graphs,
+    torch_selected,
     torch_states,
 )
 
@@ -171,12 +172,12 @@ def watch(arguments: Any, keywords: Any) -> Any:
 
     None of nearly all of them, which nothing is due for: these are only counted.
     """
-    unused, alike = _looker, torch_alike.looker
-    is_due = unused.passes + 1 >= unused.due or alike.passes + 1 >= alike.due
+    lookers = _looker, torch_alike.looker, torch_selected.looker
+    is_due = any([one.passes + 1 >= one.due for one in lookers])
     try:
         if not is_due and not torch_compile.module().is_anomaly_enabled():
-            unused.passes += 1
-            alike.passes += 1
+            for one in lookers:
+                one.passes += 1
             return None
     except Exception as error:  # a program may put something else there
         return _failed(error)
@@ -186,7 +187,7 @@ def watch(arguments: Any, keywords: Any) -> Any:
 def _looked_at(arguments: Any, keywords: Any) -> tuple[Any, Any]:
     """The looker at a pass and what its end is to be given, and those of anomaly mode; or None."""
     begun: Any = None
-    for looker in (_looker, torch_alike.looker):
+    for looker in (_looker, torch_alike.looker, torch_selected.looker):
         if looker.is_due() and begun is None:
             begun = _guarded(_begun, looker, arguments, keywords)
             begun = None if begun is None else (looker, *begun)
@@ -224,5 +225,6 @@ def _guarded(action: AnyFunction, *arguments: Any) -> Any:
 
 
 def _failed(error: Exception) -> None:
-    _looker.is_over = torch_alike.looker.is_over = True
+    for one in (_looker, torch_alike.looker, torch_selected.looker):
+        one.is_over = True
     notes.failure("graphs of backward passes are not looked at", error)

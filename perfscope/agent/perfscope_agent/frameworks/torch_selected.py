@@ -1,0 +1,207 @@
+"""Rows that a layer computes and nothing reads: all but a few are dropped by a selection behind it.
+
+Before a few backward passes their graph is walked. Where all that takes the result of a layer only
+selects from it, as `scores[:, -1]` does, and it selects fewer rows than there are, the others were
+computed for nothing, and so are their gradients, which are zero. What layers before that one made
+row by row alone belongs to it. Hooks of PyTorch tell how long these parts take in the pass. They
+change nothing, and are taken away again when the pass is over.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .. import metadata
+from ..kinds import Any
+from ..pace import Budget
+from . import torch_compile, torch_graphs
+
+_SOURCE = "torch"
+_FIRST = 5
+"""The first pass that is looked at, then the tenth and so on: others look at other ones."""
+
+_MOST_NODES = 5000
+_MOST_LOOKS = 6
+_MOST_PARTS = 40  # between a selection and the first layer of a chain
+
+_SELECTS = ("Select", "Slice", "Index", "IndexSelect", "Gather", "Narrow", "Unbind", "Split")
+"""Operations that pass on some of what they are given as it is."""
+
+_ROW_BY_ROW = (
+    *("View", "UnsafeView", "ReshapeAlias", "Unsqueeze", "Squeeze", "Alias", "Clone", "Contiguous"),
+    *("Relu", "Gelu", "Silu", "Tanh", "Sigmoid", "LeakyRelu", "NativeDropout", "Add", "Mul"),
+)
+"""Operations that make each row of one row, where all else that they take is parameters."""
+
+_LAYERS = ("Addmm", "Mm", "Linear")
+
+
+class _Walk:
+    """The graph of one backward pass, with what takes the results of each operation."""
+
+    def __init__(self, roots: list[Any]) -> None:
+        self.nodes: list[Any] = []  # keeps them, and with that their identities
+        self.takers: dict[tuple[int, int], list[Any]] = {}
+        self.is_whole = True
+        seen: set[int] = set()
+        left = list(roots)
+        while left and self.is_whole:
+            node = left.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            self.nodes.append(node)
+            self.is_whole = len(self.nodes) <= _MOST_NODES
+            for below, place in node.next_functions:
+                if below is not None:
+                    self.takers.setdefault((id(below), place), []).append(node)
+                    left.append(below)
+
+    def widest(self) -> _Chain | None:
+        """Of layers of which some rows are used, the one that computes most for nothing."""
+        made = {(id(below), at): below for node in self.nodes for below, at in node.next_functions}
+        found = [
+            self._chain(made[key], key[1], takers)
+            for key, takers in self.takers.items()
+            if all(_kind(one) in _SELECTS for one in takers)
+        ]
+        known = [one for one in found if one is not None]
+        return max(known, key=lambda one: one.spared, default=None)
+
+    def _chain(self, node: Any, place: int, takers: list[Any]) -> _Chain | None:
+        """The layers that end at a result from which `takers` select; None without one."""
+        shape = _shape(node, place)
+        length = shape[-1] if shape else 0
+        kept = [_shape(one, 0) for one in takers]
+        if not length or any(not one or one[-1] != length for one in kept):
+            return None  # a part of each row, which a smaller layer would make
+        rows, used = _rows(shape), sum(map(_rows, kept))
+        parts, weight = list(takers), None
+        while len(parts) < _MOST_PARTS:
+            found = _weight_and_data(node) if _kind(node) in _LAYERS else None
+            if found is not None:
+                weight, below = (found[0] if weight is None else weight), found[1]
+            else:
+                below = _only_data(node) if _kind(node) in _ROW_BY_ROW else (None, 0)
+            if found is None and below[0] is None:
+                break
+            parts.append(node)
+            node, place = below
+            is_alone = node is not None and len(self.takers.get((id(node), place), ())) == 1
+            if not is_alone or _rows(_shape(node, place)) != rows:
+                break
+        return _Chain(parts, weight, rows, used) if weight is not None and used < rows else None
+
+
+class _Chain:
+    """Layers whose rows are made one by one, and of which a selection takes some."""
+
+    def __init__(self, parts: list[Any], weight: Any, rows: int, used: int) -> None:
+        self.parts, self.weight = parts, weight
+        self.rows, self.used = rows, used
+
+    @property
+    def spared(self) -> int:
+        """Products of numbers in a pass forwards that nothing needs."""
+        return (self.rows - self.used) * int(self.weight.numel())
+
+
+def _kind(node: Any) -> str:
+    """What an operation is called, without what PyTorch adds."""
+    return str(node.name()).rstrip("0123456789").replace("Backward", "")
+
+
+def _shape(node: Any, place: int) -> tuple[int, ...]:
+    """That of a result of an operation; () where nobody knows."""
+    described = getattr(node, "_input_metadata", ())
+    return tuple(map(int, described[place].shape)) if place < len(described) else ()
+
+
+def _rows(shape: tuple[int, ...]) -> int:
+    found = 1
+    for length in shape[:-1]:
+        found *= length
+    return found if shape else 0
+
+
+def _weight_and_data(node: Any) -> tuple[Any, tuple[Any, int]] | None:
+    """The matrix of parameters of a layer, and what makes its rows; None of another product."""
+    weight, data = None, None
+    for below, place in node.next_functions:
+        leaf = below
+        if below is not None and not hasattr(below, "variable") and len(below.next_functions) == 1:
+            leaf = below.next_functions[0][0]
+        variable = getattr(leaf, "variable", None)
+        if variable is None:
+            data = (below, place) if below is not None else data
+        elif len(variable.shape) > 1:
+            weight = variable
+    return None if weight is None else (weight, data or (None, 0))
+
+
+def _only_data(node: Any) -> tuple[Any, int]:
+    """What an operation takes beside parameters, with which of its results; None for no one."""
+    found = [one for one in node.next_functions if one[0] is not None]
+    data = [one for one in found if not hasattr(one[0], "variable")]
+    return data[0] if len(data) == 1 else (None, 0)
+
+
+class _Looker:
+    """Looks at backward passes: the fifth, the tenth, the twentieth and so on."""
+
+    def __init__(self) -> None:
+        self.passes = self._looks = 0
+        self.is_over = False  # no more is looked at
+        self._budget = Budget()
+        self._told: dict[str, Any] = {}
+        self._seen: dict[str, Any] = {}
+
+    def is_due(self) -> bool:
+        """Counts a pass, and tells whether to look at it."""
+        self.passes += 1
+        turn, rest = divmod(self.passes, _FIRST)
+        is_one = turn > 0 and not rest and turn & (turn - 1) == 0
+        return is_one and not self.is_over and self._budget.is_left()
+
+    def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
+        """The hooks of a pass in which a layer computes some rows for nothing; None of others."""
+        begin_ns = time.thread_time_ns()
+        losses = torch_graphs.losses(loss)
+        if losses is None or torch_compile.module().is_anomaly_enabled():
+            return None
+        self.is_over = not torch_graphs.can_be_timed(losses) or self._looks >= _MOST_LOOKS
+        found = None
+        if not self.is_over:
+            walk = _Walk([one.grad_fn for one in losses])
+            chain = walk.widest() if walk.is_whole else None
+            # where one pass needs all rows, others may, too
+            self.is_over = chain is None
+            if chain is not None:
+                layer = [int(size) for size in chain.weight.shape]
+                self._seen = {"rows": chain.rows, "used": chain.used, "layer": layer}
+                found = torch_graphs.hooked(walk.nodes, set(map(id, chain.parts)))
+            else:
+                metadata.framework(_SOURCE, selected_rows=None)
+        self._budget.spent_ns += time.thread_time_ns() - begin_ns
+        return found
+
+    def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
+        """A pass is over, or was ended by an error, and counts for nothing then."""
+        if not torch_graphs.ended(timing, handles):
+            return
+        self._looks += 1
+        told, seen = self._told, self._seen
+        if told and told["layer"] != seen["layer"]:
+            told = {}
+        self._told = {
+            "looks": told.get("looks", 0) + 1,
+            "rows": told.get("rows", 0) + seen["rows"],
+            "used": told.get("used", 0) + seen["used"],
+            "layer": seen["layer"],
+            "chain_ns": told.get("chain_ns", 0) + timing.spent_ns[1],
+            "whole_ns": told.get("whole_ns", 0) + sum(timing.spent_ns),
+        }
+        metadata.framework(_SOURCE, selected_rows=dict(self._told))
+
+
+looker = _Looker()

@@ -1,0 +1,119 @@
+"""Windows of one length that are copied for each piece that is added."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from perfscope.findings.core import thresholds, wording
+from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
+from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import saved_of_ranks
+from perfscope.findings.operands.growing_copies import Copied, copied, was_looked_at
+from perfscope.schema.enums import Confidence
+from perfscope.units import format_seconds, listed
+
+ACTION = (
+    "Keep {0} where it lies: write each piece over the oldest one (`rows[at:at + n] = piece`, `at` "
+    "goes round), and count from `at` where the order matters (`rows[(at + i) % len(rows)]`). "
+    "Where all of it is needed in order, leave room for twice as much, write behind what is there, "
+    "and move it to the front when the room is full."
+)
+
+
+def judge(run: Facts) -> Outcome:
+    """Whether copies of what stays in windows take enough of the run to act on."""
+    by_function: defaultdict[tuple[str, str], list[Copied]] = defaultdict(list)
+    for own in copied(run, lambda one: one.moves):
+        by_function[own[0].seen.frame.key].extend(own)
+    worst = max(by_function.values(), key=_seconds, default=None)
+    if worst is None:
+        return passed("No window of one length was seen that a loop makes anew for each piece.")
+    spent = _spared_by_rank(run, worst)
+    gain = saved_of_ranks(run.results, [spent[one.number] for one in run.results.trace.ranks])
+    status = thresholds.deserved(gain)
+    if not status.is_fault:
+        most = format_seconds(gain.seconds)
+        return passed(f"Copies of what stays in windows take {most} at most.")
+    lines = sorted(worst, key=lambda one: -one.seconds)
+    main = lines[0]
+    frames = tuple(dict.fromkeys(one.seen.frame for one in lines))
+    names = list(dict.fromkeys(f"`{one.seen.name}`" for one in lines))
+    place = wording.place(frames[0])
+    return Finding(
+        status=status,
+        title=f"{place} copies all of `{main.seen.name}` for each piece that takes its place in it",
+        summary=(
+            f"Each turn makes {listed(names)} anew of all but one end of what was there and a new "
+            "piece, so that all that stays is copied, into memory that is new each time. It holds "
+            f"{main.seen.most:,} values in each of {main.seen.looks} looks. Rank "
+            f"{main.rank.number} spends {format_seconds(_of_rank(worst, main.rank.number))} in "
+            f"{'these lines' if len(frames) > 1 else 'this line'}. Written over the oldest, a "
+            f"piece would save {wording.saving(run.results, gain.seconds, is_bound=True)}."
+        ),
+        gain=gain,
+        # what is measured is the line; that the call only joins follows from what it is given
+        confidence=Confidence.MEDIUM,
+        is_inferred=True,
+        ranks=tuple(sorted({one.rank.number for one in worst})),
+        where=frames,
+        evidence=_evidence(lines),
+        actions=(ACTION.format(listed(names)),),
+        overlaps=("growing_copies", "repeated_work"),
+    )
+
+
+def _evidence(lines: Sequence[Copied]) -> tuple[Evidence, ...]:
+    seen = dict.fromkeys((one.seen.frame.line, one.seen.name, one.seen.most) for one in lines)
+    return tuple(Evidence(f"Values in `{name}` (line {line})", most) for line, name, most in seen)
+
+
+def _seconds(own: Sequence[Copied]) -> float:
+    return sum(one.seconds for one in own)
+
+
+def _of_rank(own: Sequence[Copied], number: int) -> float:
+    return _seconds([one for one in own if one.rank.number == number])
+
+
+def _spared_by_rank(run: Facts, own: Sequence[Copied]) -> dict[int, float]:
+    """Of each rank, what goes to what stays: all but the part of the piece, where that is known."""
+    spent = dict.fromkeys((rank.number for rank in run.results.trace.ranks), 0.0)
+    for one in own:
+        spent[one.rank.number] += one.seconds * (1.0 - _new_share(run, one))
+    return spent
+
+
+def _new_share(run: Facts, one: Copied) -> float:
+    """How large a piece is, of the window: by what else the line was seen to take."""
+    pieces = [
+        operand.elements
+        for own in run.worked_on
+        for site in own
+        if site.frame == one.seen.frame
+        for operand in site.operands
+        if operand.name != one.seen.name
+    ]
+    return min(max(pieces, default=0) / one.seen.most, 1.0)
+
+
+DIAGNOSIS = Diagnosis(
+    id="moved_windows",
+    title="A window of one length is copied for each piece that is added",
+    description=(
+        "Looks at variables that a loop makes anew from what they were. Where one holds as much "
+        "each time, and the program's text gives the call all but one end of it with something "
+        "beside (`rows = concat([rows[n:], piece])`), the call can but join: all that stays is "
+        "copied for what is new."
+    ),
+    judge=judge,
+    applies=was_looked_at,
+    intact=RANK_BY_RANK,
+    passed="No window is copied for each piece that is added",
+    evidence="how many values the windows hold",
+    gain_from=(
+        "upper bound: the time in the lines of the function that spends most in such, less the "
+        "part that the piece has of the window"
+    ),
+    rank=292,
+    of_work=True,
+)
