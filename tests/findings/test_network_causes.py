@@ -364,10 +364,16 @@ def test_what_usual_calls_take_is_the_network_also_on_crowded_cpus() -> None:
     assert (finding.status, finding.gain_s, finding.edits) == (Status.INFO, None, ())
 
 
-def test_what_is_most_of_the_run_without_its_waiting_for_cpus_is_told_however_crowded() -> None:
-    """Half of all time its ranks wait for CPUs, half of that for other threads of the job."""
+@pytest.mark.parametrize("is_own", [True, False], ids=["half its own", "all of others"])
+def test_what_is_most_of_the_run_without_its_waiting_for_cpus_is_told_however_crowded(
+    is_own: bool,
+) -> None:
+    """Half of all time ranks wait for CPUs: half of it for threads of the job, or none of it.
+
+    What processes outside the job explain most of is theirs.
+    """
     trace = crowded(exchanges(size=MIB, count=1, each_s=0.2), outliers=0, queued=1.5)
-    for rank in trace.ranks:
+    for rank in trace.ranks if is_own else ():
         rank.process_samples["cpu_ns"] += rank.process_samples["cpu_ns"] // 2
     for rank in trace.ranks:  # so that the others may take long for want of CPUs
         calls = np.flatnonzero(rank.operations["op"] == ALLREDUCE)[::25]
@@ -378,4 +384,6 @@ def test_what_is_most_of_the_run_without_its_waiting_for_cpus_is_told_however_cr
         samples["t"] = np.arange(300) * to_ns(0.1)
         samples["queue_delay_ns"] = samples["cpu_ns"] = samples["t"] // 2
         rank.main_samples = samples
-    assert judged(trace)["network_bound"].status is Status.WARN
+    found = judged(trace)["network_bound"]
+    assert found.status is (Status.WARN if is_own else Status.INFO)
+    assert ("explained by processes outside the job" in found.summary) is not is_own

@@ -1,14 +1,15 @@
-"""Where the program selects rows of what a call has just made, as `score(rows)[:, -1]` does.
+"""Where the program selects rows of what a layer has just made, as `score(rows)[:, -1]` does.
 
 The program's own files are read for that when it is over, on the first rank. Nothing of them is
-run. The call is told where all that reads its result selects from it in the same scope.
+run. The call of what the program makes as a layer (`self.score = Linear(...)`) is told where all
+that reads its result selects from it in the same scope.
 """
 
 from __future__ import annotations
 
 import time
 
-from . import metadata, recorder, sources, splits
+from . import metadata, recorder, scopes, sources, splits
 from .kinds import Any, Iterator
 from .pace import Budget
 
@@ -17,6 +18,7 @@ _BYTE_NS = 1000
 """What a byte of a file may take, at most."""
 
 _MOST_PLACES = 8
+_LAYERS = ("Linear", "LazyLinear")
 
 
 def note(budget: Budget) -> bool:
@@ -28,7 +30,8 @@ def note(budget: Budget) -> bool:
         return False
     import ast  # in the main thread, when all is over
 
-    found: list[str] = []
+    told = metadata.facts.get("frameworks", {}).get("torch", {}).get("selected_rows") or {}
+    trees: list[tuple[str, Any]] = []
     for file, text in sources.texts([b"torch"]):
         begin_ns = time.monotonic_ns()
         budget.spent_ns += _BYTE_NS * len(text)
@@ -36,26 +39,44 @@ def note(budget: Budget) -> bool:
             return False
         tree = sources.tree(ast, text)
         if tree is not None:
-            told = places(ast, file, tree)
-            found += [recorder.place_text(function, file, line) for function, line in told]
+            trees.append((file, tree))
         budget.spent_ns += time.monotonic_ns() - begin_ns - _BYTE_NS * len(text)
+    layers = {name for _, tree in trees for name in _layers(ast, tree)}
+    found = [
+        recorder.place_text(function, file, line)
+        for file, tree in trees
+        for function, line in places(ast, file, tree, layers, told.get("axes", 0))
+    ]
     metadata.facts["selections"] = found[:_MOST_PLACES]
     return bool(found)
 
 
-def places(ast: Any, file: str, tree: Any) -> list[tuple[str, int]]:
-    """Function and line of all such calls in a file."""
+def places(ast: Any, file: str, tree: Any, layers: set[str], axes: int) -> list[tuple[str, int]]:
+    """Function and line of all such calls in a file, of layers of these names."""
     found = [
         (scope.called, call.lineno)
-        for scope in splits.scopes(ast, file, tree)
-        for call in _calls(ast, scope.nodes)
+        for scope in scopes.of_file(ast, file, tree)
+        for call in _calls(ast, scope.nodes, axes)
+        if _last_name(call.func) in layers
     ]
     return sorted(found, key=lambda one: one[1])
 
 
-def _calls(ast: Any, nodes: list[Any]) -> Iterator[Any]:
+def _layers(ast: Any, tree: Any) -> Iterator[str]:
+    """The names of variables and attributes that are given a layer, and the function for one."""
+    yield "linear"
+    for node in ast.walk(tree):
+        if _assigns_one(ast, node) and _last_name(node.value.func) in _LAYERS:
+            yield _last_name(node.targets[0])
+
+
+def _last_name(node: Any) -> str:
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _calls(ast: Any, nodes: list[Any], axes: int) -> Iterator[Any]:
     """The calls of a scope whose result is only read to select from it."""
-    selected = [one.value for one in nodes if _selects_rows(ast, one)]
+    selected = [one.value for one in nodes if _selects_rows(ast, one, axes)]
     yield from (one for one in selected if _makes(ast, one))
     stores = [one.id for one in nodes if _is_name(ast, one, ast.Store)]
     loads = [one.id for one in nodes if _is_name(ast, one, ast.Load)]
@@ -79,18 +100,23 @@ def _makes(ast: Any, node: Any) -> bool:
     return isinstance(node, ast.Call) and bool(node.args)
 
 
-def _selects_rows(ast: Any, node: Any) -> bool:
-    """Whether it takes all of the first axis and some of another, or what a comparison marks."""
+def _selects_rows(ast: Any, node: Any, count: int) -> bool:
+    """Whether it takes some of any of so many axes but the last, or what a comparison marks."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return False
     index = splits.index_of(node)
     if isinstance(index, ast.Compare):
         return True
     axes = getattr(index, "dims", None) or getattr(index, "elts", None) or []
-    return len(axes) > 1 and _is_whole(ast, axes[0]) and not all(_is_whole(ast, x) for x in axes)
+    rest = [at for at, one in enumerate(axes) if getattr(one, "value", None) is Ellipsis]
+    if rest:
+        whole = [ast.Slice()] * (count - len(axes) + 1)
+        axes = [*axes[: rest[0]], *whole, *axes[rest[0] + 1 :]]
+    some = [at for at, one in enumerate(axes) if not _is_whole(ast, one)]
+    return len(axes) > 1 and _is_whole(ast, axes[0]) and bool(some) and max(some) < count - 1
 
 
 def _is_whole(ast: Any, axis: Any) -> bool:
-    if isinstance(axis, ast.Slice):
-        return axis.lower is axis.upper is axis.step is None
-    return getattr(axis, "value", None) is Ellipsis
+    if not isinstance(axis, ast.Slice):
+        return False
+    return all(getattr(axis, name, None) is None for name in ("lower", "upper", "step"))

@@ -2,14 +2,15 @@
 
 That copies all that stays for what is new. Looks tell which variables a line makes anew of what
 they held, and that these hold as much each time; the program's own files, read when it is over,
-tell that the call is given all but one end of it. Nothing of them is run.
+tell that the call is given all but one end of it, and pieces that have a name. What the call does,
+and how large the pieces are, is not in the text: samples and looks tell that. Nothing is run.
 """
 
 from __future__ import annotations
 
 import time
 
-from . import metadata, sources, splits
+from . import metadata, scopes, sources, splits
 from .kinds import Any
 from .pace import Budget
 
@@ -47,7 +48,7 @@ def places(ast: Any, file: str, tree: Any) -> list[tuple[str, int, int]]:
     """Name, first and last line of what a file makes of all but one end of it and more."""
     return [
         (name, node.lineno, getattr(node, "end_lineno", node.lineno))
-        for scope in splits.scopes(ast, file, tree)
+        for scope in scopes.of_file(ast, file, tree)
         for node in scope.nodes
         if isinstance(node, ast.Assign) and len(node.targets) == 1
         for name in [_dotted(ast, node.targets[0])]
@@ -66,13 +67,16 @@ def _dotted(ast: Any, node: Any) -> str:
 
 
 def _is_moved(ast: Any, value: Any, name: str) -> bool:
-    """Whether a call takes all but one end of what the name means, and something beside."""
+    """Whether a call takes all but one end of what the name means, and other named arrays."""
     if not isinstance(value, ast.Call):
         return False
     given: list[Any] = []
     for one in value.args:
         given += one.elts if isinstance(one, (ast.List, ast.Tuple)) else [one]
-    return len(given) > 1 and any(_is_end_cut(ast, one, name) for one in given)
+    pieces = [one for one in given if not _is_end_cut(ast, one, name)]
+    known = [one for one in pieces if not isinstance(one, ast.Constant)]  # an axis
+    is_cut_once = len(pieces) == len(given) - 1
+    return is_cut_once and bool(known) and all(_dotted(ast, one) not in ("", name) for one in known)
 
 
 def _is_end_cut(ast: Any, node: Any, name: str) -> bool:
@@ -81,8 +85,14 @@ def _is_end_cut(ast: Any, node: Any, name: str) -> bool:
     index = splits.index_of(node)
     axes = getattr(index, "dims", None) or getattr(index, "elts", None) or [index]
     cuts = [one for one in axes if isinstance(one, ast.Slice) and one.step is None]
-    return len(cuts) == len(axes) and sum(_is_one_end(one) for one in cuts) == 1
+    ends = [one for one in cuts if one.lower is not None or one.upper is not None]
+    return len(cuts) == len(axes) and len(ends) == 1 and _drops_one_end(ast, ends[0])
 
 
-def _is_one_end(cut: Any) -> bool:
-    return (cut.lower is None) != (cut.upper is None)
+def _drops_one_end(ast: Any, cut: Any) -> bool:
+    """`[n:]` and `[:-n]`, and not `[-n:]` and `[:n]`, which tell how much stays."""
+    is_negative = [
+        isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub)
+        for one in (cut.lower, cut.upper)
+    ]
+    return is_negative == [False, cut.lower is None] and (cut.lower is None) != (cut.upper is None)

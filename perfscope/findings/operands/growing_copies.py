@@ -1,22 +1,18 @@
 """What is put together piece by piece, where each piece copies all that is there."""
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
 from perfscope.findings.core.gain import saved
+from perfscope.findings.facts.copied_lines import Copied, copied, was_looked_at
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.hot_operands import has_operands, saved_of_ranks
-from perfscope.judging import FEWEST_SAMPLES
+from perfscope.findings.facts.hot_operands import saved_of_ranks
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence
-from perfscope.structures import dataclass
-from perfscope.trace.carried import Carried, carried
-from perfscope.trace.model import Frame, Rank
-from perfscope.units import NS, format_seconds
+from perfscope.units import format_seconds
 
 AT_ONCE = (
     "Collect the pieces in a list (`pieces.append(piece)`), and put them together once after the "
@@ -27,21 +23,6 @@ WITH_ROOM = (
     "allocate room for more than there is, twice as much whenever it is full, and write each piece "
     "behind the last one (`room[n:n + len(piece)] = piece`; `room[:n]` is what is there)."
 )
-
-
-@dataclass(frozen=True)
-class Copied:
-    """A line of one rank that copies a variable, and how long that takes."""
-
-    rank: Rank
-    seen: Carried
-    seconds: float  # in the focus of analysis
-    before_s: float  # before it begins, as data are loaded
-
-
-def was_looked_at(results: Results) -> bool:
-    """Whether any rank looked at what its lines work on, or make anew."""
-    return has_operands(results) or any(carried(one.metadata) for one in results.trace.ranks)
 
 
 def judge(run: Facts) -> Outcome:
@@ -83,49 +64,6 @@ def judge(run: Facts) -> Outcome:
         actions=((WITH_ROOM if seen.is_read else AT_ONCE).format(seen.name),),
         overlaps=("growing_steps", "repeated_work"),
     )
-
-
-def copied(run: Facts, is_one: Callable[[Carried], bool]) -> Sequence[Sequence[Copied]]:
-    """By line and variable, the ranks that copy there what is such a one.
-
-    A rank that was looked at too seldom to tell does in a line what another one was seen to do.
-    """
-    ranks = run.results.trace.ranks
-    told = {
-        rank.number: {(one.frame, one.name): one for one in carried(rank.metadata)}
-        for rank in ranks
-    }
-    such = {
-        at: one
-        for own in told.values()
-        for at, one in own.items()
-        if one.is_innermost and is_one(one)
-    }
-    found: defaultdict[tuple[Frame, str], list[Copied]] = defaultdict(list)
-    for rank in ranks:
-        for (frame, name), elsewhere in such.items():
-            seen = told[rank.number].get((frame, name))
-            if seen is None or seen.looks <= FEWEST_SAMPLES:
-                seen = elsewhere
-            one = Copied(
-                rank,
-                seen,
-                run.line_samples.seconds(rank, [frame]),
-                _before_s(run.results, rank, frame),
-            )
-            if seen.is_innermost and is_one(seen) and one.seconds + one.before_s > 0:
-                found[frame, name].append(one)
-    return list(found.values())
-
-
-def _before_s(results: Results, rank: Rank, frame: Frame) -> float:
-    """How long a rank was in a line before the focus of analysis begins, as its samples tell."""
-    trace, start_ns = results.trace, results.focus.start_ns
-    rows = rank.main_stacks[rank.main_stacks["t"] < start_ns]
-    numbers = {number for number, one in enumerate(trace.frames) if one == frame}
-    inside = [not numbers.isdisjoint(trace.stacks[stack]) for stack in rows["stack"].tolist()]
-    whole_s = NS * float(start_ns - rows["t"][0]) if inside else 0.0
-    return whole_s * sum(inside) / max(len(inside), 1)
 
 
 def _gain(results: Results, copied: Sequence[Copied]) -> Gain:

@@ -1,32 +1,38 @@
 """Windows of one length that are copied for each piece that is added."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from perfscope.attribution.stack_rules import is_user_file
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.copied_lines import Copied, copied, was_looked_at
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import saved_of_ranks
-from perfscope.findings.operands.growing_copies import Copied, copied, was_looked_at
+from perfscope.judging import MAIN
 from perfscope.schema.enums import Confidence
+from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, listed
 
 ACTION = (
     "Keep {0} where it lies: write each piece over the oldest one (`rows[at:at + n] = piece`, `at` "
     "goes round), and count from `at` where the order matters (`rows[(at + i) % len(rows)]`). "
     "Where all of it is needed in order, leave room for twice as much, write behind what is there, "
-    "and move it to the front when the room is full."
+    "and move it to the front when the room is full. Copy what keeps an earlier window, which is "
+    "written over."
 )
+JOINS = ("cat", "concat", "concatenate", "roll")
+"""What functions of C, and those of NumPy and PyTorch, that put arrays together are called."""
 
 
 def judge(run: Facts) -> Outcome:
     """Whether copies of what stays in windows take enough of the run to act on."""
     by_function: defaultdict[tuple[str, str], list[Copied]] = defaultdict(list)
     for own in copied(run, lambda one: one.moves):
-        by_function[own[0].seen.frame.key].extend(own)
+        by_function[own[0].seen.frame.key].extend(one for one in own if _spared_s(run, one) > 0)
     worst = max(by_function.values(), key=_seconds, default=None)
-    if worst is None:
+    if not worst:
         return passed("No window of one length was seen that a loop makes anew for each piece.")
     spent = _spared_by_rank(run, worst)
     gain = saved_of_ranks(run.results, [spent[one.number] for one in run.results.trace.ranks])
@@ -51,7 +57,7 @@ def judge(run: Facts) -> Outcome:
             f"piece would save {wording.saving(run.results, gain.seconds, is_bound=True)}."
         ),
         gain=gain,
-        # what is measured is the line; that the call only joins follows from what it is given
+        # what is measured is the line; what is joined there follows from the program's text
         confidence=Confidence.MEDIUM,
         is_inferred=True,
         ranks=tuple(sorted({one.rank.number for one in worst})),
@@ -75,25 +81,50 @@ def _of_rank(own: Sequence[Copied], number: int) -> float:
     return _seconds([one for one in own if one.rank.number == number])
 
 
-def _spared_by_rank(run: Facts, own: Sequence[Copied]) -> dict[int, float]:
-    """Of each rank, what goes to what stays: all but the part of the piece, where that is known."""
+def _spared_by_rank(run: Facts, own: Sequence[Copied]) -> Mapping[int, float]:
+    """Of each rank, what goes to what stays."""
     spent = dict.fromkeys((rank.number for rank in run.results.trace.ranks), 0.0)
     for one in own:
-        spent[one.rank.number] += one.seconds * (1.0 - _new_share(run, one))
+        spent[one.rank.number] += _spared_s(run, one)
     return spent
 
 
-def _new_share(run: Facts, one: Copied) -> float:
-    """How large a piece is, of the window: by what else the line was seen to take."""
-    pieces = [
-        operand.elements
+def _spared_s(run: Facts, one: Copied) -> float:
+    """How long a line copies what stays: its time in joins, less the part of the pieces.
+
+    0 where its samples mostly show other work, or looks do not tell how large the pieces are.
+    """
+    joining = run.line_samples.share_by(one.rank, one.seen.frame, _is_join)
+    kept = _kept_share(run, one)
+    return one.seconds * joining * kept if joining > MAIN and kept > MAIN else 0.0
+
+
+def _is_join(called: Sequence[Frame]) -> bool:
+    """Whether all that a line calls, outermost first, ends in putting arrays together."""
+    if not called or any(is_user_file(one.file) for one in called):
+        return False
+    return called[-1].function.rsplit(".", maxsplit=1)[-1] in JOINS
+
+
+def _kept_share(run: Facts, one: Copied) -> float:
+    """How much of the window stays, by the pieces that the line was seen to take beside it.
+
+    0 where none was seen, or gradients are computed through it: what is written over breaks these.
+    """
+    taken = [
+        operand
         for own in run.worked_on
         for site in own
         if site.frame == one.seen.frame
         for operand in site.operands
-        if operand.name != one.seen.name
     ]
-    return min(max(pieces, default=0) / one.seen.most, 1.0)
+    sizes: dict[str, int] = {}
+    for operand in taken:
+        if operand.name != one.seen.name:
+            sizes[operand.name] = max(sizes.get(operand.name, 0), operand.elements)
+    if not sizes or any(operand.has_gradient for operand in taken):
+        return 0.0
+    return max(1.0 - sum(sizes.values()) / one.seen.most, 0.0)
 
 
 DIAGNOSIS = Diagnosis(
@@ -101,9 +132,10 @@ DIAGNOSIS = Diagnosis(
     title="A window of one length is copied for each piece that is added",
     description=(
         "Looks at variables that a loop makes anew from what they were. Where one holds as much "
-        "each time, and the program's text gives the call all but one end of it with something "
-        "beside (`rows = concat([rows[n:], piece])`), the call can but join: all that stays is "
-        "copied for what is new."
+        "each time, the program's text gives a call all but one end of it with pieces beside "
+        "(`rows = concat([rows[n:], piece])`), and samples show that the call mostly joins arrays, "
+        "all that stays is copied for what is new. Pieces whose size was not seen, or that are "
+        "half of it or more, and windows that gradients flow through, are left alone."
     ),
     judge=judge,
     applies=was_looked_at,
@@ -111,8 +143,8 @@ DIAGNOSIS = Diagnosis(
     passed="No window is copied for each piece that is added",
     evidence="how many values the windows hold",
     gain_from=(
-        "upper bound: the time in the lines of the function that spends most in such, less the "
-        "part that the piece has of the window"
+        "upper bound: the time that lines of the function which spends most in such take to join, "
+        "less the part that the pieces have of the window"
     ),
     rank=292,
     of_work=True,

@@ -6,9 +6,9 @@ from typing import Any
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.backward_passes import has_passes
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.shorter_phases import without_share
-from perfscope.findings.operands.unused_gradients import has_passes
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.structures import dataclass
@@ -49,19 +49,19 @@ def judge(run: Facts) -> Outcome:
     saving = wording.saving(results, gain.seconds, is_bound=gain.is_bound)
     return Finding(
         status=status,
-        title=f"Of {worst.rows:,} rows that a layer computes, {worst.used:,} are used",
+        title=f"Of {worst.rows:,} rows that a layer computes, the loss needs {worst.used:,}",
         summary=(
             f"In the {counted(worst.looks, 'backward pass', 'backward passes')} that were looked "
             f"at, all that takes the result of a layer of {_shape(worst)} parameters selects "
             f"{worst.used:,} of its {worst.rows:,} rows. {format_share(worst.share)} of the time "
             "of these passes went to the others, whose gradients are zero; forwards a layer takes "
-            f"half as long as backwards. Unless the program reads the others besides, to compute "
+            f"half as long as backwards. Unless the program reads the others as well, computing "
             f"only those that are selected would save {saving}."
         ),
         gain=gain,
         confidence=Confidence.MEDIUM,
         ranks=tuple(one.rank for one in found),
-        where=(where,) if where else passes[0].where[:1],
+        where=(where,) if where else (),
         evidence=tuple(map(_evidence, found)),
         actions=(_action(where, worst),),
         overlaps=("unused_gradients", "alike_operations"),
@@ -122,7 +122,7 @@ DIAGNOSIS = Diagnosis(
         "Where all that takes the result of a layer only selects rows of it (`layer(x)[:, -1]`), "
         "the others were computed for nothing, forwards and backwards, as were those of layers "
         "before it that make each row of one row alone. A line is named where the program's files "
-        "hold a single call whose result is only read to select from it."
+        "hold a single call of a `Linear` layer whose result is only read to select from it."
     ),
     judge=judge,
     applies=has_passes,

@@ -6,11 +6,11 @@ from typing import Any
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
+from perfscope.findings.facts.backward_passes import has_passes
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.shorter_phases import without_share
 from perfscope.judging import FEWEST_SAMPLES
 from perfscope.metrics.efficiency.phases import PhaseResult
-from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
@@ -28,14 +28,6 @@ class _Unused:
     parameters: int
     values: int
     largest: tuple[int, ...]  # shape of the largest of them
-
-
-def has_passes(results: Results) -> bool:
-    """Whether backward passes of PyTorch are told apart."""
-    kinds = {phase.kind for phase in results.phases}
-    return PhaseKind.BACKWARD in kinds and any(
-        "torch" in one.frameworks for one in results.trace.ranks
-    )
 
 
 def judge(run: Facts) -> Outcome:

@@ -33,7 +33,7 @@ def test_what_the_layer_takes_for_them_both_ways_is_saved() -> None:
     assert finding.status is Status.FAIL
     assert finding.gain_s == pytest.approx(1.5 * 0.5 * (46 / 48) * 0.04 * STEPS, rel=0.05)
     assert finding.ranks == (0, 1)
-    assert finding.title == "Of 1,200 rows that a layer computes, 50 are used"
+    assert finding.title == "Of 1,200 rows that a layer computes, the loss needs 50"
     assert [(one.function, one.line) for one in finding.where] == [("forward", 28)]
     assert "(model.py:28): select the rows that are used" in finding.actions[0]
 
@@ -41,6 +41,7 @@ def test_what_the_layer_takes_for_them_both_ways_is_saved() -> None:
 def test_of_several_lines_none_is_named() -> None:
     finding = judged({**TOLD, "chain_ns": 50, "whole_ns": 100}, LINE, LINE)
     assert finding.actions[0].startswith("Select the rows")
+    assert finding.where == ()  # not the line of the backward pass, which is not to change
 
 
 @pytest.mark.parametrize(

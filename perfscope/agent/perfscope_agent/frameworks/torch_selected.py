@@ -24,7 +24,7 @@ _MOST_NODES = 5000
 _MOST_LOOKS = 6
 _MOST_PARTS = 40  # between a selection and the first layer of a chain
 
-_SELECTS = ("Select", "Slice", "Index", "IndexSelect", "Gather", "Narrow", "Unbind", "Split")
+_SELECTS = ("Select", "Slice", "Index", "IndexSelect", "Narrow", "Unbind", "Split")
 """Operations that pass on some of what they are given as it is."""
 
 _ROW_BY_ROW = (
@@ -33,18 +33,20 @@ _ROW_BY_ROW = (
 )
 """Operations that make each row of one row, where all else that they take is parameters."""
 
-_LAYERS = ("Addmm", "Mm", "Linear")
+_LAYERS = {"Addmm": (1, 2), "Mm": (0, 1), "Linear": (0, 1)}
+"""Products, and which of what they take are rows and the matrix that makes each row of one row."""
 
 
 class _Walk:
     """The graph of one backward pass, with what takes the results of each operation."""
 
-    def __init__(self, roots: list[Any]) -> None:
+    def __init__(self, losses: list[Any]) -> None:
         self.nodes: list[Any] = []  # keeps them, and with that their identities
         self.takers: dict[tuple[int, int], list[Any]] = {}
         self.is_whole = True
+        self._ends = {(id(one.grad_fn), one.output_nr) for one in losses}
         seen: set[int] = set()
-        left = list(roots)
+        left = [one.grad_fn for one in losses]
         while left and self.is_whole:
             node = left.pop()
             if id(node) in seen:
@@ -63,7 +65,7 @@ class _Walk:
         found = [
             self._chain(made[key], key[1], takers)
             for key, takers in self.takers.items()
-            if all(_kind(one) in _SELECTS for one in takers)
+            if key not in self._ends and all(_kind(one) in _SELECTS for one in takers)
         ]
         known = [one for one in found if one is not None]
         return max(known, key=lambda one: one.spared, default=None)
@@ -72,8 +74,9 @@ class _Walk:
         """The layers that end at a result from which `takers` select; None without one."""
         shape = _shape(node, place)
         length = shape[-1] if shape else 0
-        kept = [_shape(one, 0) for one in takers]
-        if not length or any(not one or one[-1] != length for one in kept):
+        kept = [one for taker in takers for one in self._used(taker)]
+        is_of_rows = all(_takes_rows(one, len(shape)) for one in takers)
+        if not length or not is_of_rows or any(not one or one[-1] != length for one in kept):
             return None  # a part of each row, which a smaller layer would make
         rows, used = _rows(shape), sum(map(_rows, kept))
         parts, weight = list(takers), None
@@ -87,18 +90,26 @@ class _Walk:
                 break
             parts.append(node)
             node, place = below
-            is_alone = node is not None and len(self.takers.get((id(node), place), ())) == 1
-            if not is_alone or _rows(_shape(node, place)) != rows:
+            key = id(node), place
+            is_alone = key not in self._ends and len(self.takers.get(key, ())) == 1
+            if node is None or not is_alone or _rows(_shape(node, place)) != rows:
                 break
-        return _Chain(parts, weight, rows, used) if weight is not None and used < rows else None
+        is_one = weight is not None and used < rows
+        return _Chain(parts, weight, rows, used, len(shape)) if is_one else None
+
+    def _used(self, node: Any) -> list[tuple[int, ...]]:
+        """Shapes of all the results of an operation that others take: a split has several."""
+        outputs = range(len(getattr(node, "_input_metadata", ())))
+        keys = [(id(node), at) for at in outputs]
+        return [_shape(node, key[1]) for key in keys if key in self.takers or key in self._ends]
 
 
 class _Chain:
     """Layers whose rows are made one by one, and of which a selection takes some."""
 
-    def __init__(self, parts: list[Any], weight: Any, rows: int, used: int) -> None:
+    def __init__(self, parts: list[Any], weight: Any, rows: int, used: int, axes: int) -> None:
         self.parts, self.weight = parts, weight
-        self.rows, self.used = rows, used
+        self.rows, self.used, self.axes = rows, used, axes
 
     @property
     def spared(self) -> int:
@@ -124,19 +135,36 @@ def _rows(shape: tuple[int, ...]) -> int:
     return found if shape else 0
 
 
+def _takes_rows(node: Any, axes: int) -> bool:
+    """Whether a selection leaves the last of the axes as it is; False where nobody knows."""
+    kind = _kind(node)
+    if kind in ("Select", "Unbind"):
+        axis = getattr(node, "_saved_dim", axes - 1)
+        return (axis - (1 << 64 if axis >> 63 == 1 else 0)) % axes != axes - 1
+    if kind != "Index":
+        return True  # what keeps all axes keeps the length of the last one
+    taken = 0
+    indices: Any = getattr(node, "_saved_indices", (None,) * axes)
+    for one in indices:
+        # a mask, of one byte each, stands for all of its axes
+        taken += one.dim() if one is not None and one.element_size() == 1 else 1
+    return taken < axes
+
+
 def _weight_and_data(node: Any) -> tuple[Any, tuple[Any, int]] | None:
-    """The matrix of parameters of a layer, and what makes its rows; None of another product."""
-    weight, data = None, None
-    for below, place in node.next_functions:
-        leaf = below
-        if below is not None and not hasattr(below, "variable") and len(below.next_functions) == 1:
-            leaf = below.next_functions[0][0]
-        variable = getattr(leaf, "variable", None)
-        if variable is None:
-            data = (below, place) if below is not None else data
-        elif len(variable.shape) > 1:
-            weight = variable
-    return None if weight is None else (weight, data or (None, 0))
+    """The matrix of parameters of a layer, and what makes its rows; None of another product.
+
+    Parameters on the other side mix rows: each row of the result is made of all.
+    """
+    data_at, weight_at = _LAYERS[_kind(node)]
+    below = node.next_functions[weight_at][0] if weight_at < len(node.next_functions) else None
+    leaf = below
+    if below is not None and not hasattr(below, "variable") and len(below.next_functions) == 1:
+        leaf = below.next_functions[0][0]
+    variable = getattr(leaf, "variable", None)
+    if variable is None or len(variable.shape) != 2:
+        return None
+    return variable, node.next_functions[data_at]
 
 
 def _only_data(node: Any) -> tuple[Any, int]:
@@ -151,6 +179,7 @@ class _Looker:
 
     def __init__(self) -> None:
         self.passes = self._looks = 0
+        self.due = _FIRST  # the pass that is next
         self.is_over = False  # no more is looked at
         self._budget = Budget()
         self._told: dict[str, Any] = {}
@@ -159,8 +188,9 @@ class _Looker:
     def is_due(self) -> bool:
         """Counts a pass, and tells whether to look at it."""
         self.passes += 1
-        turn, rest = divmod(self.passes, _FIRST)
-        is_one = turn > 0 and not rest and turn & (turn - 1) == 0
+        is_one = self.passes >= self.due  # threads that pass at once may count beyond it
+        while self.due <= self.passes:
+            self.due *= 2
         return is_one and not self.is_over and self._budget.is_left()
 
     def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
@@ -172,13 +202,14 @@ class _Looker:
         self.is_over = not torch_graphs.can_be_timed(losses) or self._looks >= _MOST_LOOKS
         found = None
         if not self.is_over:
-            walk = _Walk([one.grad_fn for one in losses])
+            walk = _Walk(losses)
             chain = walk.widest() if walk.is_whole else None
             # where one pass needs all rows, others may, too
             self.is_over = chain is None
             if chain is not None:
                 layer = [int(size) for size in chain.weight.shape]
                 self._seen = {"rows": chain.rows, "used": chain.used, "layer": layer}
+                self._seen["axes"] = chain.axes
                 found = torch_graphs.hooked(walk.nodes, set(map(id, chain.parts)))
             else:
                 metadata.framework(_SOURCE, selected_rows=None)
@@ -198,6 +229,7 @@ class _Looker:
             "rows": told.get("rows", 0) + seen["rows"],
             "used": told.get("used", 0) + seen["used"],
             "layer": seen["layer"],
+            "axes": seen["axes"],
             "chain_ns": told.get("chain_ns", 0) + timing.spent_ns[1],
             "whole_ns": told.get("whole_ns", 0) + sum(timing.spent_ns),
         }

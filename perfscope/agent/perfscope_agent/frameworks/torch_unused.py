@@ -173,7 +173,7 @@ def watch(arguments: Any, keywords: Any) -> Any:
     None of nearly all of them, which nothing is due for: these are only counted.
     """
     lookers = _looker, torch_alike.looker, torch_selected.looker
-    is_due = any([one.passes + 1 >= one.due for one in lookers])
+    is_due = any(one.passes + 1 >= one.due for one in lookers)
     try:
         if not is_due and not torch_compile.module().is_anomaly_enabled():
             for one in lookers:
