@@ -206,7 +206,7 @@ class _TraceWriter:
             regions.append(operation_region(code))
         phases, sampled = (np.full(len(ids), -1, np.int64) for _ in range(2))
         for numbers, labels, is_sampled in (
-            (phases, self._marked(), False),
+            (phases, self._labels(is_sampled=False), False),
             (sampled, self._sampled(), True),
         ):
             for label in labels:
@@ -217,12 +217,8 @@ class _TraceWriter:
             regions.append(step_region())
         return RegionNumbers(phases, sampled, operations, step)
 
-    def _marked(self) -> list[int]:
-        """Which phases of the catalog the program or its framework told."""
-        return self._labels(is_sampled=False)
-
     def _labels(self, *, is_sampled: bool) -> list[int]:
-        """Which phases of the catalog rows of ranks are of."""
+        """Which phases of the catalog were told, or sampled, by rows of ranks."""
         trace, catalog = self._source.trace, self._source.prepared.catalog
         chosen = [
             rank.phases[(rank.phases["flags"] & RowFlag.SAMPLED > 0) == is_sampled]

@@ -78,22 +78,17 @@ class Results:
     """What is wrong with the recording as a whole; figures that it spoils are None."""
     standstill: Standstill | None = None
     """The end of the run in which nobody got on; None where it ended otherwise."""
-    devices: DevicesResult | None = None
-    """None where no accelerator was measured."""
-    horovod: HorovodResult | None = None
-    """None where Horovod did not communicate."""
-    tensors: Tensors | None = None
-    """What Horovod's timeline tells; None where it was not read."""
+    devices: DevicesResult | None = None  # None where no accelerator was measured
+    horovod: HorovodResult | None = None  # None where Horovod did not communicate
+    tensors: Tensors | None = None  # what Horovod's timeline tells; None where it was not read
     timelines: tuple[Timeline, ...] = ()
     """Every moment of each rank's main location, in the order of `Trace.ranks`."""
     zoom: Zoom | None = None
     """The timelines in bins; None without a rank or without time, and where nobody shows them."""
     spots: Spots | None = None
     """What stands behind the bins of the zoom; None where they are too many."""
-    phase_ids: tuple[str, ...] = ()
-    """What `Timeline.phases` are indices of."""
-    labels: StackLabels | None = None
-    """What `Timeline.stacks` say of the user's own functions."""
+    phase_ids: tuple[str, ...] = ()  # what `Timeline.phases` are indices of
+    labels: StackLabels | None = None  # what `Timeline.stacks` say of the user's own functions
     not_training: Ints | None = None
     """By stack, the place in `tuple(Activity)` of what it shows in place of training, else -1."""
     collective_cost: CollectiveCost | None = None
@@ -105,28 +100,22 @@ class Results:
     """What the ranks were doing outside communication, by stack samples."""
     input_parts: tuple[InputParts, ...] = ()
     """What getting batches ready consists of, of the ranks that were seen at it."""
-    worker_use: tuple[WorkerUse, ...] = ()
-    """What the processes that work for ranks were seen doing."""
+    worker_use: tuple[WorkerUse, ...] = ()  # what the processes that work for ranks were seen doing
     call_sites: CallSites = field(default_factory=CallSites)
     """Where the user's program communicates and accesses files, as far as samples tell."""
-    start_up: StartUp = field(default_factory=StartUp)
-    """How the ranks came to work together."""
-    memory_growth: tuple[MemoryGrowth, ...] = ()
-    """Of the ranks with enough samples."""
+    start_up: StartUp = field(default_factory=StartUp)  # how the ranks came to work together
+    memory_growth: tuple[MemoryGrowth, ...] = ()  # of the ranks with enough samples
     framework_calls: tuple[FrameworkCalls, ...] = ()
     """Of functions that the agent counts: predict, train_on_batch, a tf.function."""
-    fault_times: tuple[FaultTime, ...] = ()
-    """Of the ranks whose main thread was sampled."""
+    fault_times: tuple[FaultTime, ...] = ()  # of the ranks whose main thread was sampled
     lock_waits: tuple[LockWait, ...] = ()
     """Of the ranks in which another thread was seen to run Python code."""
     lock_holders: tuple[LockHolder, ...] = ()
     """Of what ranks wait for in a lock or queue, where somebody was seen at work meanwhile."""
     memory_detail: tuple[MemoryLinesOfRank, ...] = ()
     """Of the ranks whose memory was recorded by line (`--memory-detail`)."""
-    whole_run: WholeRun | None = None
-    """Of a run of which only some steps were kept in detail."""
-    stacks: Stacks | NoStacks = NO_STACKS
-    """By py-spy (`--stacks`)."""
+    whole_run: WholeRun | None = None  # of a run of which only some steps were kept in detail
+    stacks: Stacks | NoStacks = NO_STACKS  # by py-spy (`--stacks`)
 
     @cached_property
     def libraries(self) -> frozenset[str]:

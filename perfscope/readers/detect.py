@@ -126,10 +126,6 @@ def is_own_result(place: Place) -> bool:
     return is_document or is_page
 
 
-def _no_companions(_: Path) -> Sequence[Path]:
-    return ()
-
-
 THE_TOOL = "files that the tool itself wrote"
 
 
@@ -165,7 +161,7 @@ class Reader:
     is_generic: bool = False
     is_directory: bool = False  # whether a trace of this format is a directory, and never a file
     # files and directories that belong to a recognized path and are not looked at
-    companions: Callable[[Path], Sequence[Path]] = _no_companions
+    companions: Callable[[Path], Sequence[Path]] = lambda _: ()
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,7 @@ class DeviceActivity:
     """From when to when, where that is only a part of the rank's life; None: all of it."""
     clock_reason: str = ""
     """Why its times cannot be set beside those of the host, "" where they can."""
-    clock_shift_ns: int = 0
-    """By how much at least the two are apart, with such a reason."""
+    clock_shift_ns: int = 0  # by how much at least the two are apart, with such a reason
 
     def covers(self, start_ns: int, end_ns: int) -> bool:
         """Whether the devices were watched from start to end."""

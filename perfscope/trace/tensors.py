@@ -72,10 +72,8 @@ class TensorTimeline:
     negotiations: Table = field(default_factory=lambda: _none(NEGOTIATION_DTYPE))
     ticks: Table = field(default_factory=lambda: _none(TICK_DTYPE))
     activities: Table = field(default_factory=lambda: _none(TENSOR_ACTIVITY_DTYPE))
-    ranks: tuple[int, ...] = ()
-    """Ranks that are named in it, in order."""
-    cycles: int = 0
-    """Cycles of Horovod's thread that are marked, with HOROVOD_TIMELINE_MARK_CYCLES."""
+    ranks: tuple[int, ...] = ()  # ranks that are named in it, in order
+    cycles: int = 0  # cycles of Horovod's thread that are marked, with HOROVOD_TIMELINE_MARK_CYCLES
     start_ns: int = 0
     end_ns: int = 0
 

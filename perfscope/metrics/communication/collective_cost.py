@@ -52,10 +52,8 @@ class Fit:
     least_bytes: int
     most_bytes: int
     curve: Curve
-    line: Line
-    """The piece of the curve in which most bytes moved."""
-    factor: float = 1.0
-    """Bytes that the curve counts for each byte of size."""
+    line: Line  # the piece of the curve in which most bytes moved
+    factor: float = 1.0  # bytes that the curve counts for each byte of size
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,8 @@ class StepsResult:
     """When the steps of the first rank began, all of them and in order."""
     start_numbers: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Their numbers."""
-    spent_s: float | None = None
-    """All steps together, mean of the ranks; None without any."""
-    kinds: tuple[StepKind, ...] = ()
-    """Where they are of two kinds, of which one takes longer."""
+    spent_s: float | None = None  # all steps together, mean of the ranks; None without any
+    kinds: tuple[StepKind, ...] = ()  # where they are of two kinds, of which one takes longer
 
 
 MAX_SERIES = 2000

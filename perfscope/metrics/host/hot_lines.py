@@ -238,7 +238,9 @@ def repeated(
             if other.contents > one.contents
         )
         by_turns = is_by_turns(line)
-        if comes_again(line) and all(by_turns and _comes_in_turn(one) for one in elsewhere):
+        if comes_again(line) and all(
+            by_turns and _is_in_turn(one.contents, one.returns) for one in elsewhere
+        ):
             again = 1.0 - line.site.contents_once / line.site.looks if by_turns else 1.0
             found[line.function].append(replace(line, seconds=line.part_s * again))
     return {
@@ -276,11 +278,6 @@ def comes_again(line: HotLine) -> bool:
     is_few = site.contents <= MAIN * site.looks and _is_in_turn(site.contents, site.returns)
     is_seldom_seen = site.result_looks < FEWEST_SAMPLES
     return is_few and (is_seldom_seen or _is_in_turn(site.results, site.result_returns))
-
-
-def _comes_in_turn(operand: Operand) -> bool:
-    """Whether what was seen of a name at one place are contents that come in turn."""
-    return _is_in_turn(operand.contents, operand.returns)
 
 
 def is_by_turns(line: HotLine) -> bool:

@@ -74,8 +74,7 @@ class _Shown:
     """What each stack of the trace shows of its thread."""
 
     resting: Bools
-    in_kernel: Bools
-    """In a system call."""
+    in_kernel: Bools  # in a system call
     awaiting: Bools
     """At rest, or until threads without Python code have computed: that takes no lock either."""
     communicating: Bools
@@ -109,8 +108,7 @@ class _Windows:
     edges: Floats
     communication: Floats
     work: Floats
-    wanted: Floats
-    """In which the main thread ran or waited for a CPU."""
+    wanted: Floats  # in which the main thread ran or waited for a CPU
     others_wanted: Floats
     """The same of all other threads: one keeps the lock also while it waits for a CPU itself."""
 

@@ -99,10 +99,8 @@ class Resources:
     node_threads: tuple[NodeThreads, ...]
     read_bytes_by_rank: tuple[int, ...]
     written_bytes_by_rank: tuple[int, ...]
-    files: tuple[RankFiles, ...] = ()
-    """Of the ranks that were sampled."""
-    cpu_waits: tuple[CpuWait, ...] = ()
-    """Of the ranks whose main thread was sampled."""
+    files: tuple[RankFiles, ...] = ()  # of the ranks that were sampled
+    cpu_waits: tuple[CpuWait, ...] = ()  # of the ranks whose main thread was sampled
 
     @property
     def nodes(self) -> tuple[NodeThreads, ...]:

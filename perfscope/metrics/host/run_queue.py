@@ -40,12 +40,10 @@ class CpuWait:
     """Of all of it, at the expense of processes that are not the job's; see `CpuTakers`."""
     others_cpus: float | None = None
     """CPUs that these used on average; None: not measured, and the share is the least."""
-    cpus: int = 0
-    """That the rank may use."""
+    cpus: int = 0  # that the rank may use
     in_pool_s: float = 0.0
     """Of the work, in which the main thread slept while threads of its process had no CPU."""
-    pool_share: float = 0.0
-    """Of that, at the expense of processes that are not the job's."""
+    pool_share: float = 0.0  # of that, at the expense of processes that are not the job's
     counted: float = 1.0
     """Of the waiting in work that is dealt out by time, the part that can have been waiting."""
 

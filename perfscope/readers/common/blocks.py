@@ -183,6 +183,15 @@ def not_tried(name: str, bombs: int) -> UnreadableInputError:
     )
 
 
+def too_many_events(path: Path) -> UnreadableInputError:
+    """What the user reads of a file whose events would fill the memory."""
+    return UnreadableInputError(
+        f"{path} has too many events to be read.",
+        why="They do not fit into half of the memory that is left.",
+        action="Record a shorter part of the run.",
+    )
+
+
 def damaged(error: Exception, action: str) -> UnreadableInputError:
     """What the user reads when the engine finds a file damaged (a `_core.FormatError`)."""
     path, offset, reason = error.args

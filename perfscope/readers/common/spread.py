@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,18 +33,12 @@ def elsewhere() -> Elsewhere | None:
     return _elsewhere.get()
 
 
-class Attempt:
-    """Reads one file; what cannot be read is a result as well."""
-
-    def __init__(self, read: Callable[[Path], Any]) -> None:
-        self._read = read
-
-    def __call__(self, path: Path) -> Any:
-        """What was read, or the error that says why not."""
-        try:
-            return self._read(path)
-        except UnreadableInputError as error:
-            return error
+def attempt(read: Callable[[Path], Any], path: Path) -> Any:
+    """What was read of a file, or the error that says why not, which is a result as well."""
+    try:
+        return read(path)
+    except UnreadableInputError as error:
+        return error
 
 
 def attempts(
@@ -53,16 +48,15 @@ def attempts(
 
     `read` is a function that can be found by its name, as it may run elsewhere.
     """
-    attempt = Attempt(read)
     if (place := elsewhere()) is not None:
-        found = place.take(place.start(attempt, [path.absolute() for path in paths]))
+        found = place.take(place.start(partial(attempt, read), [path.absolute() for path in paths]))
         return [as_given(one, path) for one, path in zip(found, paths, strict=True)]
     bombs: list[GrowthError] = []
 
     def guarded(path: Path) -> One | UnreadableInputError:
         if len(bombs) >= MOST_BOMBS:
             return not_tried(str(path), len(bombs))
-        found: One | UnreadableInputError = attempt(path)
+        found: One | UnreadableInputError = attempt(read, path)
         if isinstance(found, GrowthError):
             bombs.append(found)
         return found

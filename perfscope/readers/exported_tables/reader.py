@@ -14,7 +14,7 @@ import numpy as np
 from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import exported, texts
 from perfscope.readers.common.texts import read_document
-from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import Reader, ReadOptions, Tells
 from perfscope.readers.exported_tables.columns import ACTION, Columns, Kind, Wanted, read_columns
 from perfscope.readers.exported_tables.ranks import (
     WANTED,
@@ -49,10 +49,6 @@ NOT_RECORDED = {
     "io": "exported tables do not hold the bytes of files",
     "environment": "exported tables do not hold the environment",
 }
-
-
-def _recognizes(place: Place) -> bool:
-    return not place.is_directory and _OWN.match(place.head) is not None
 
 
 def _companions(path: Path) -> Sequence[Path]:
@@ -254,7 +250,7 @@ def _check_times(path: Path, ranks: Sequence[Rank]) -> None:
 READER = Reader(
     format=Format.TABLES,
     description="tables that perfscope exported (CSV or Parquet, with tables.json)",
-    recognizes=_recognizes,
+    recognizes=lambda place: not place.is_directory and _OWN.match(place.head) is not None,
     open=_open,
     tells=Tells(
         efficiencies="yes",

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfscope.engine import engine
 from perfscope.readers.common.blocks import as_text, blocks, damaged
-from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import Place, Reader, Tells
 from perfscope.schema.enums import EndKind
 from perfscope.trace.model import Communicator, Ending, Format, Rank, Trace
 from perfscope.trace.tensors import (
@@ -137,14 +137,10 @@ def _numbers(named: Sequence[int]) -> Sequence[int]:
     return range(most + 1) if most < MOST_UNNAMED_RANKS else named
 
 
-def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
-    return open_horovod_timeline(paths[0])
-
-
 READER = Reader(
     Format.HOROVOD_TIMELINE,
     "a timeline that HOROVOD_TIMELINE wrote",
     _recognizes,
-    _open,
+    lambda paths, _: open_horovod_timeline(paths[0]),
     Tells(waits="tensors, by the coordinator's account", clock="from Horovod 0.19 on"),
 )

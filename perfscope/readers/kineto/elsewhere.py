@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.errors import UnreadableInputError
-from perfscope.readers.common.spread import Attempt, as_given, attempts, elsewhere, readable
+from perfscope.readers.common.spread import as_given, attempt, attempts, elsewhere, readable
 from perfscope.readers.detect import ReadOptions
 from perfscope.readers.kineto.communication import named_by_user
 from perfscope.readers.kineto.file import DeviceTable, KinetoContents
@@ -28,8 +28,7 @@ class FileRead:
 
     processes: list[KinetoContents]
     notes: list[str]
-    more: Any = None
-    """What else the reader of its format wants to know of it."""
+    more: Any = None  # what else the reader of its format wants to know of it
 
 
 Reading = Callable[[Path], FileRead]
@@ -69,8 +68,8 @@ def _read_all(
 def _held(
     place: Elsewhere, paths: Sequence[Path], read: Reading, communication: Sequence[str]
 ) -> list[FileRead | UnreadableInputError]:
-    attempt = Attempt(partial(_named, read=read, globs=communication))
-    handles = place.start(attempt, [path.absolute() for path in paths])
+    named = partial(_named, read=read, globs=communication)
+    handles = place.start(partial(attempt, named), [path.absolute() for path in paths])
     found: list[FileRead | UnreadableInputError] = place.take(place.start(_briefly, handles))
     for one, handle, path in zip(found, handles, paths, strict=True):
         if isinstance(one, UnreadableInputError):

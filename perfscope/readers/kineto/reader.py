@@ -94,8 +94,7 @@ class Form:
     format: Format
     no_devices: str
     no_steps: str
-    with_hosts: str = ""
-    """What makes the tool record the hosts."""
+    with_hosts: str = ""  # what makes the tool record the hosts
 
 
 KINETO = Form(

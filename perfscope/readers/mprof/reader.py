@@ -18,7 +18,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.readers.common import texts
 from perfscope.readers.common.blocks import blocks
 from perfscope.readers.common.tool_reports import not_told_of_memory
-from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import Reader, ReadOptions, Tells
 from perfscope.schema.enums import EndKind, PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import (
@@ -50,10 +50,6 @@ class _Contents:
     children: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     calls: list[tuple[int, int, str, int, int]] = field(default_factory=list)
     left_out: int = 0
-
-
-def _recognizes(place: Place) -> bool:
-    return not place.is_directory and FIRST_LINE.match(place.head) is not None
 
 
 def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
@@ -211,7 +207,7 @@ def _sums_by_name(numbers: Ints, kept: Ints) -> tuple[Ints, Ints]:
 READER = Reader(
     format=Format.MPROF,
     description="memory over time from memory_profiler (mprof run, .dat)",
-    recognizes=_recognizes,
+    recognizes=lambda place: not place.is_directory and FIRST_LINE.match(place.head) is not None,
     open=_open,
     tells=Tells(
         phases="functions with @profile",

@@ -14,7 +14,7 @@ import numpy as np
 from perfscope.arrays import Floats, rows_by
 from perfscope.readers.common.spread import read_each
 from perfscope.readers.common.tool_reports import report, reporting_trace, table
-from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import Reader, ReadOptions, Tells
 from perfscope.readers.nccl_inspector.records import Group, Log, Records, read_log
 from perfscope.schema.enums import Quantity
 from perfscope.schema.other_tools import Cell, ToolTable
@@ -32,10 +32,6 @@ NOTICEABLE_SHARE = 0.05
 """Of the time in collectives: below it nobody came late."""
 MEETING = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
 """Collectives that no rank leaves before the last one has come."""
-
-
-def _recognizes(place: Place) -> bool:
-    return not place.is_directory and _SIGN.match(place.head) is not None
 
 
 def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
@@ -232,7 +228,7 @@ def _waiting(waits: Sequence[_Wait]) -> ToolTable:
 READER = Reader(
     format=Format.INSPECTOR,
     description="logs of NCCL's or RCCL's inspector plugin (JSON lines, one file a process)",
-    recognizes=_recognizes,
+    recognizes=lambda place: not place.is_directory and _SIGN.match(place.head) is not None,
     open=_open,
     tells=Tells(
         waits="which rank came last, by communicator",

@@ -205,11 +205,6 @@ def is_otf2(place: Place) -> bool:
     return not place.is_directory and place.raw.startswith(MAGICS)
 
 
-def _companions(anchor: Path) -> tuple[Path, ...]:
-    """The other parts of an archive: global definitions, files of the locations."""
-    return anchor.with_suffix(".def"), anchor.with_suffix("")
-
-
 def decode(anchor: Path, location: int) -> dict[str, np.ndarray[Any, Any]]:
     """All events of one location as columns; see `Otf2Archive.events`."""
     return engine.Otf2Archive(os.fsencode(anchor)).events(location)
@@ -228,5 +223,6 @@ READER = Reader(
         counters="as metrics",
         clock="as the archive says",
     ),
-    companions=_companions,
+    # global definitions, and files of the locations
+    companions=lambda anchor: (anchor.with_suffix(".def"), anchor.with_suffix("")),
 )

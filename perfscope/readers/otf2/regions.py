@@ -9,7 +9,7 @@ import numpy as np
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table
-from perfscope.trace.operations import ALL_OPERATIONS, MPI_OTHER, Operation, OperationClass
+from perfscope.trace.operations import ALL_OPERATIONS, MPI_OTHER, OperationClass
 
 ROLE_DTYPE = np.dtype([("op", "u2"), ("call", "u1"), ("phase", "u1"), ("name", "i4")])
 """As the engine reads it: OperationCode, CallKind, PhaseKind, index of the phase's name."""
@@ -185,10 +185,6 @@ def _texts(region: Region) -> Iterator[str]:
         yield region.canonical
 
 
-def _call_kind(operation: Operation) -> int:
-    return _KINDS_BY_NAME.get(operation.name, _CALL_KINDS.get(operation.cls, 0))
-
-
 def roles(
     regions: Sequence[Region], phases: Phases, names: Iterable[str], *, is_export: bool = False
 ) -> Table:
@@ -204,7 +200,9 @@ def roles(
         if region.is_mpi:
             operation = _OPERATIONS.get(region.name.lower())
             table["op"][place] = operation.code if operation else MPI_OTHER
-            table["call"][place] = _call_kind(operation) if operation else 0
+            if operation:
+                kind = _CALL_KINDS.get(operation.cls, 0)
+                table["call"][place] = _KINDS_BY_NAME.get(operation.name, kind)
         if phase is not None:
             table["phase"][place] = phase[0]
             table["name"][place] = index[phase[1]]

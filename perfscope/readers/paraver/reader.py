@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.judging import NEGLIGIBLE
 from perfscope.readers.common.clocks import set_clock_domains
-from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
+from perfscope.readers.detect import Place, Reader, Tells
 from perfscope.readers.paraver.calls import Calls, build_calls, callers
 from perfscope.readers.paraver.communicators import Communicators
 from perfscope.readers.paraver.decoding import decoded
@@ -301,10 +300,6 @@ class _Assembly:
         ]
 
 
-def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
-    return open_paraver(paths[0])
-
-
 def _companions(path: Path) -> list[Path]:
     return [found for ending in ("pcf", "row") if (found := beside(path, ending)) is not None]
 
@@ -313,7 +308,7 @@ READER = Reader(
     Format.PARAVER,
     "a Paraver trace (.prv)",
     _recognizes,
-    _open,
+    lambda paths, _: open_paraver(paths[0]),
     Tells(
         efficiencies="yes",
         waits="collectives, messages",

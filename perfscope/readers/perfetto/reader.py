@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from perfscope.engine import engine
 from perfscope.errors import UnreadableInputError
 from perfscope.memory import rows_that_fit
-from perfscope.readers.common.blocks import Growth, as_text, blocks
-from perfscope.readers.common.protobuf import DamagedError, Part
+from perfscope.readers.common.blocks import Growth, as_text, blocks, too_many_events
 from perfscope.readers.detect import Place, Reader, ReadOptions, Tells
 from perfscope.readers.kineto.elsewhere import FileRead, processes_of, read_files
 from perfscope.readers.kineto.file import KinetoContents
@@ -133,6 +132,9 @@ def _named(name: str, pid: int, tid: int, value: str | int, key: str = "name") -
 GROWTH = Growth(ratio=200, most_bytes=1 << 40)
 ENTRY_BYTES = 400
 """What each event takes at the peak (docs/engine.md), and some room."""
+VARINT, BYTES, FIXED = 0, 2, {1: 8, 5: 4}
+"""Types of fields of protocol buffers; bytes of those of one length."""
+LONGEST_VARINT = 10
 PACKET_TAG, FACTS = 0x0A, "perfscope.export"
 NUMBERS = {3, 8, 10, 13, 41, 42, 58, 79, 87, 98}
 """Fields of a packet that are numbers (trace_packet.proto); all others are messages."""
@@ -148,17 +150,50 @@ PERFETTO = Form(
 )
 
 
+def _fields(message: bytes) -> Iterator[tuple[int, bytes | None]]:
+    """Number and content of each field of a message of protocol buffers; None of a number.
+
+    Raises:
+        ValueError: a field does not end inside of the message, or has an unknown type.
+    """
+    place = 0
+    while place < len(message):
+        key, place = _varint(message, place)
+        kind = key & 7
+        if kind == VARINT:
+            _, place = _varint(message, place)
+            yield key >> 3, None
+            continue
+        if kind == BYTES:
+            length, place = _varint(message, place)
+        else:
+            length = FIXED.get(kind, -1)
+        if not 0 <= length <= len(message) - place:
+            raise ValueError("no message")
+        yield key >> 3, message[place : place + length]
+        place += length
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    """A number, and where it ends."""
+    value = 0
+    for shift, byte in enumerate(message[place : place + LONGEST_VARINT]):
+        value |= (byte & 0x7F) << 7 * shift
+        if byte < 0x80:
+            return value, place + shift + 1
+    raise ValueError("a number does not end")
+
+
 def _recognizes(place: Place) -> bool:
     """Whether the file begins with a packet of fields that Perfetto has."""
-    head = place.head
-    if head[:1] != bytes([PACKET_TAG]):
+    if place.head[:1] != bytes([PACKET_TAG]):
         return False
     try:
-        number, first = next(Part(memoryview(head), 0).fields())
-        if number != 1 or not isinstance(first, Part) or not first.data:
-            return False
-        found = {inner: isinstance(value, Part) for inner, value in first.fields()}
-    except (DamagedError, StopIteration):
+        number, first = next(_fields(place.head))
+        found = {inner: content is not None for inner, content in _fields(first or b"")}
+    except ValueError:
+        return False
+    if number != 1 or not found:
         return False
     is_sound = all(is_message != (inner in NUMBERS) for inner, is_message in found.items())
     return is_sound and bool(SIGNS & found.keys() or found.keys() <= MESSAGES)
@@ -196,11 +231,7 @@ def _contents(path: Path) -> KinetoContents:
             action=ACTION,
         ) from error
     if trace.is_full:
-        raise UnreadableInputError(
-            f"{path} has too many events to be read.",
-            why="They do not fit into half of the memory that is left.",
-            action="Record a shorter part of the run.",
-        )
+        raise too_many_events(path)
     members = _members(trace.facts())
     if not members and not trace.used():
         raise UnreadableInputError(

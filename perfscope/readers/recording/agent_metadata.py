@@ -74,9 +74,10 @@ def texts(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str))
 
 
-def rank_and_size(rank_environment: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Rank number and world size that a launcher told through the environment."""
-    return _first(rank_environment, RANK_VARIABLES), _first(rank_environment, SIZE_VARIABLES)
+def rank_and_size(metadata: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Rank number and world size that a launcher told a process through the environment."""
+    told = mapping(metadata, "rank_environment")
+    return _first(told, RANK_VARIABLES), _first(told, SIZE_VARIABLES)
 
 
 def _first(environment: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
@@ -99,8 +100,9 @@ def framework_rank(metadata: Mapping[str, Any]) -> tuple[int, int] | None:
     return None
 
 
-def job_of(rank_environment: Mapping[str, Any]) -> str:
+def job_of(metadata: Mapping[str, Any]) -> str:
     """Which job a process says it belongs to, "" when its launcher does not tell."""
+    rank_environment = mapping(metadata, "rank_environment")
     for name in ("PMIX_NAMESPACE", "PMI_JOBID"):
         if value := text(rank_environment, name):
             return f"{name}={value}"

@@ -20,7 +20,7 @@ def jobs(processes: Sequence[ProcessFile]) -> list[list[ProcessFile]]:
     for process in processes:
         driver = agent_metadata.integer(_told(process), "driver")
         if driver is not None and _groups(process):
-            found.setdefault((driver, _job(process)), []).append(process)
+            found.setdefault((driver, agent_metadata.job_of(process.metadata)), []).append(process)
     return [members for members in found.values() if _has_changed(members)]
 
 
@@ -51,7 +51,3 @@ def _is_sound(row: object) -> bool:
 def _told(process: ProcessFile) -> Mapping[str, Any]:
     frameworks = agent_metadata.mapping(process.metadata, "frameworks")
     return agent_metadata.mapping(agent_metadata.mapping(frameworks, "horovod"), "elastic")
-
-
-def _job(process: ProcessFile) -> str:
-    return agent_metadata.job_of(agent_metadata.mapping(process.metadata, "rank_environment"))

@@ -38,8 +38,7 @@ class ProcessFile:
     boot_id: str
     time_namespace: int
     start_ns: int
-    bound_ns: int
-    """Nothing of this process can be later."""
+    bound_ns: int  # nothing of this process can be later
     mono0_ns: int
     real0_ns: int
     init_exit_ns: int | None
@@ -53,8 +52,7 @@ class ProcessFile:
     definitions: Definitions
     metadata: Mapping[str, Any]
     notes: list[str] = field(default_factory=list)
-    cut_off: int = 0
-    """Records that were claimed and are not in the file."""
+    cut_off: int = 0  # records that were claimed and are not in the file
 
     @property
     def uses_mpi(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from perfscope.progress import counted
 from perfscope.readers.common.clocks import measure, shift
-from perfscope.readers.detect import Reader, ReadOptions
+from perfscope.readers.detect import Reader
 from perfscope.readers.recording import TELLS, agent_metadata, unseen_collectives
 from perfscope.readers.recording.awaited_steps import share_waits
 from perfscope.readers.recording.definitions import frame_of
@@ -307,10 +307,6 @@ def _brief(process: ProcessFile, world_rank: int | None) -> dict[str, Any]:
     }
 
 
-def _open(paths: Sequence[Path], _: ReadOptions) -> Trace:
-    return open_recording(paths[0])
-
-
 def _companions(path: Path) -> list[Path]:
     """What is read with the directory: run.json, and of each process records, names, metadata."""
     parts = [
@@ -325,7 +321,7 @@ READER = Reader(
     Format.PERFSCOPE,
     "the directory that `perfscope run` printed (trace/)",
     lambda place: is_recording(place.path),
-    _open,
+    lambda paths, _: open_recording(paths[0]),
     TELLS,
     is_directory=True,
     companions=_companions,

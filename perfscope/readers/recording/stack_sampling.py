@@ -45,8 +45,7 @@ class _Found:
     reasons: dict[int, str] = field(default_factory=dict)
     paused_s: dict[int, float] = field(default_factory=dict)
     strangers: set[tuple[str, int]] = field(default_factory=set)
-    stride: int = 1
-    """Every so many segments one is read."""
+    stride: int = 1  # every so many segments one is read
 
 
 def read_stack_sampling(

@@ -85,8 +85,7 @@ class Arrangement:
     workers: dict[int, list[ProcessFile]]
     others: list[tuple[ProcessFile, int | None]]
     notes: list[str]
-    elsewhere_ns: int = 0
-    """In which only ranks of other worlds lived."""
+    elsewhere_ns: int = 0  # in which only ranks of other worlds lived
 
 
 def arrange_attempts(processes: Sequence[ProcessFile]) -> list[Arrangement]:
@@ -208,7 +207,7 @@ def _worlds(processes: Sequence[ProcessFile]) -> tuple[list[World], list[Process
         if size > MAX_RANKS:
             rest.append(process)
             continue
-        same_job = [w for w in mpi_worlds if w.job in ("", _job(process))]
+        same_job = [w for w in mpi_worlds if w.job in ("", agent_metadata.job_of(process.metadata))]
         home = next((w for w in same_job if w.size == size and number not in w.processes), None)
         if home is not None and home.overlaps(process):
             home.add(number, process)
@@ -249,7 +248,7 @@ def _trainers(rest: Sequence[ProcessFile]) -> tuple[list[World], list[ProcessFil
 
 
 def _place(process: ProcessFile, number: int, *, size: int, worlds: list[World]) -> None:
-    job = _job(process)
+    job = agent_metadata.job_of(process.metadata)
     for world in worlds:
         if world.admits(process, number, size=size, job=job):
             break
@@ -259,16 +258,10 @@ def _place(process: ProcessFile, number: int, *, size: int, worlds: list[World])
     world.add(number, process)
 
 
-def _job(process: ProcessFile) -> str:
-    return agent_metadata.job_of(agent_metadata.mapping(process.metadata, "rank_environment"))
-
-
 def _told_rank(process: ProcessFile) -> tuple[int | None, int | None]:
     if process.framework_rank is not None:
         return process.framework_rank
-    number, size = agent_metadata.rank_and_size(
-        agent_metadata.mapping(process.metadata, "rank_environment")
-    )
+    number, size = agent_metadata.rank_and_size(process.metadata)
     if 0 <= process.rank < process.size:
         return process.rank, process.size
     return (number, size) if process.role == "rank" else (None, None)
@@ -320,10 +313,7 @@ def _other_world_notes(world: World, others: Sequence[World]) -> list[str]:
 
 
 def _launched_size(world: World) -> int:
-    sizes = [
-        agent_metadata.rank_and_size(agent_metadata.mapping(p.metadata, "rank_environment"))[1]
-        for p in world.processes.values()
-    ]
+    sizes = [agent_metadata.rank_and_size(p.metadata)[1] for p in world.processes.values()]
     return max((size for size in sizes if size is not None), default=0)
 
 

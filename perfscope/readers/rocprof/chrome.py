@@ -14,7 +14,7 @@ from typing import Any
 from perfscope.errors import UnreadableInputError
 from perfscope.memory import rows_that_fit
 from perfscope.readers.common import texts
-from perfscope.readers.common.blocks import Growth, blocks
+from perfscope.readers.common.blocks import Growth, blocks, too_many_events
 from perfscope.readers.kineto.made import Event
 from perfscope.readers.rocprof import records
 from perfscope.units import counted
@@ -123,11 +123,7 @@ def _rows(path: Path) -> list[Row]:
     for block in blocks(path, cut.append, GROWTH):
         text += block
         if len(text) > most:
-            raise UnreadableInputError(
-                f"{path} has too many events to be read.",
-                why="They do not fit into half of the memory that is left.",
-                action="Record a shorter part of the run.",
-            )
+            raise too_many_events(path)
     try:
         document = json.loads(text)  # what rocprof says of agents names fields twice
     except (ValueError, RecursionError) as error:

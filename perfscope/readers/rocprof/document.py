@@ -17,7 +17,7 @@ from perfscope.errors import UnreadableInputError
 from perfscope.files import parse_json
 from perfscope.memory import rows_that_fit
 from perfscope.readers.common import texts
-from perfscope.readers.common.blocks import Growth, as_text, blocks
+from perfscope.readers.common.blocks import Growth, as_text, blocks, too_many_events
 from perfscope.readers.kineto.made import MADE_DTYPE
 from perfscope.readers.rocprof import records
 from perfscope.structures import dataclass
@@ -93,11 +93,7 @@ def processes_in(path: Path) -> list[Process]:
             f"{path} cannot be read as {WHAT}.", why=why, action=ACTION
         ) from error
     if file.is_full:
-        raise UnreadableInputError(
-            f"{path} has too many events to be read.",
-            why="They do not fit into half of the memory that is left.",
-            action="Record a shorter part of the run.",
-        )
+        raise too_many_events(path)
     if not found:
         why = f"`{KEY}` holds no process."
         raise UnreadableInputError(f"{path} holds no profile.", why=why, action=ACTION)

@@ -13,6 +13,7 @@ from perfscope.schema.study import StudyRunRow
 from perfscope.schema.time import Phase
 from perfscope.structures import dataclass
 from perfscope.trace.damage import UNKNOWN_SIZE
+from perfscope.trace.host_cpus import cpu_set
 from perfscope.units import counted
 
 Json = dict[str, Any]
@@ -81,7 +82,7 @@ class StudyRun:
         """CPUs on which the ranks of each host may run; empty when not recorded."""
         found: dict[str, set[int]] = {}
         for rank in self.result.threads.ranks:
-            found.setdefault(rank.host, set()).update(parse_cpu_list(rank.cpus_allowed))
+            found.setdefault(rank.host, set()).update(cpu_set(rank.cpus_allowed))
         return found
 
     @cached_property
@@ -179,13 +180,13 @@ class StudyRun:
     def transport(self) -> dict[str, str]:
         """What is known of how ranks talked: hosts, MPI library, variables that choose a fabric."""
         found = {"hosts": str(len(self.hosts) or 1), MPI: self.mpi_library}
-        return found | _chosen(self.result.run.environment, TRANSPORT_PREFIXES)
+        return found | starting(self.result.run.environment, TRANSPORT_PREFIXES)
 
     @cached_property
     def pinning(self) -> dict[str, str]:
         """CPUs that each rank was allowed, and the variables that choose them."""
         found = {f"rank {rank.rank}": rank.cpus_allowed for rank in self.result.threads.ranks}
-        return found | _chosen(self.result.run.environment, PINNING_PREFIXES)
+        return found | starting(self.result.run.environment, PINNING_PREFIXES)
 
     @cached_property
     def ending(self) -> str:
@@ -222,16 +223,6 @@ class StudyRun:
         )
 
 
-def parse_cpu_list(text: str) -> set[int]:
-    """The CPUs of a list as Linux writes it: `0-3,8`; empty for what is none."""
-    cpus: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()) or len(last or first) > 5:
-            return set()
-        cpus.update(range(int(first), int(last or first) + 1))
-    return cpus
-
-
-def _chosen(variables: dict[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+def starting(variables: dict[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    """The variables whose names begin so."""
     return {name: value for name, value in variables.items() if name.startswith(prefixes)}

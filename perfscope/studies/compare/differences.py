@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from perfscope.schema.compare import SideDifference
 from perfscope.studies.common.comparable import are_different, programs
 from perfscope.studies.common.measures import Measure
-from perfscope.studies.common.run import PINNING_PREFIXES, TRANSPORT_PREFIXES, StudyRun
+from perfscope.studies.common.run import PINNING_PREFIXES, TRANSPORT_PREFIXES, StudyRun, starting
 from perfscope.studies.compare.sides import Side
 
 MOST_VALUES = 3  # different ones of a side that are spelled out
@@ -25,7 +25,7 @@ def differences(sides: Sequence[Side]) -> tuple[SideDifference, ...]:
     tables: tuple[tuple[str, Callable[[StudyRun], dict[str, str]]], ...] = (
         ("version", lambda run: run.result.run.versions),
         ("variable", _plain_variables),
-        ("transport", lambda run: _starting(run.result.run.environment, TRANSPORT_PREFIXES)),
+        ("transport", lambda run: starting(run.result.run.environment, TRANSPORT_PREFIXES)),
         ("pinning", lambda run: run.pinning),
     )
     for kind, table in tables:
@@ -119,10 +119,6 @@ def _plain_variables(run: StudyRun) -> dict[str, str]:
         for name, value in run.result.run.environment.items()
         if not name.startswith(special) and name not in OF_ONE_RANK
     }
-
-
-def _starting(table: dict[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
-    return {name: value for name, value in table.items() if name.startswith(prefixes)}
 
 
 def _entry(table: Callable[[StudyRun], dict[str, str]], name: str) -> Callable[[StudyRun], str]:

@@ -16,8 +16,7 @@ from perfscope.studies.common.run import StudyRun
 class StudyFinding(Finding):
     """A finding about several runs; `gain_s` is None unless seconds of a named run are meant."""
 
-    runs: tuple[str, ...] = ()
-    """Labels of the runs that show it."""
+    runs: tuple[str, ...] = ()  # labels of the runs that show it
 
     @property
     def row(self) -> StudyFindingRow:

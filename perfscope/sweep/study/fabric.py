@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from perfscope.schema.sweep_result import SameFabric
 from perfscope.structures import dataclass
-from perfscope.studies.common.run import PINNING_PREFIXES, StudyRun, parse_cpu_list
+from perfscope.studies.common.run import PINNING_PREFIXES, StudyRun
 from perfscope.sweep.study.model import Sweep
+from perfscope.trace.host_cpus import cpu_set
 
 _OWN = ("hosts", "MPI")
 # Variables that name a fabric, and the words in them that mean one.
@@ -134,11 +135,7 @@ def _pinning(sweep: Sweep) -> str:
 def _pinned_words(run: StudyRun) -> str:
     """How many CPUs a rank may use, and what was asked for."""
     counts = sorted(
-        {
-            len(parse_cpu_list(text))
-            for name, text in run.pinning.items()
-            if name.startswith("rank ")
-        }
+        {len(cpu_set(text)) for name, text in run.pinning.items() if name.startswith("rank ")}
     )
     # ranks that share their CPUs are pinned otherwise than ranks with CPUs of their own
     distinct = sorted({len(cpus) for cpus in run.cpus_by_host.values()})

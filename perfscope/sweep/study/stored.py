@@ -12,6 +12,7 @@ from perfscope.sweep.plan import MOST_REPEATS, read_file
 
 RUNS = "runs"
 OUTPUT_FILES = ("stdout.txt", "stderr.txt")
+_AS_STORED = ("cpus", "recording", "time_limit_s", "search", "batch", "search_repeat")
 FINISHED, KILLED = "finished", "killed"
 OUT_OF_MEMORY, TIME_LIMIT = "out_of_memory", "time_limit"
 
@@ -95,15 +96,10 @@ def read_plan(place: Path) -> StoredPlan:
         command=found.shown_command,
         axes=axes,
         configurations=tuple(_configuration(one, varied) for one in found.configurations),
-        cpus=found.cpus,
         repeat=min(found.repeat, MOST_REPEATS),
-        recording=found.recording,
-        time_limit_s=found.time_limit_s,
-        search=found.search,
-        batch=found.batch,
         metric=found.metric or None,
         throughput=found.throughput or None,
-        search_repeat=found.search_repeat,
+        **{name: getattr(found, name) for name in _AS_STORED},
     )
 
 

@@ -16,7 +16,6 @@ from perfscope.schema.common import NO_REASON, Metric
 from perfscope.schema.read import read_analysis, read_known
 from perfscope.schema.write import document_text
 from perfscope.studies.common import cache, runs
-from perfscope.studies.common.run import parse_cpu_list
 from perfscope.studies.common.runs import labels, load_run, load_runs
 from tests.support.environments import REPOSITORY
 from tests.support.study_runs import made_run
@@ -212,14 +211,6 @@ def test_labels_are_short_and_tell_apart() -> None:
     assert labels([Path("x/1/analysis.json"), Path("x/2/analysis.json")]) == ["1", "2"]
     assert labels([Path("x/1/analysis.json")]) == ["1"]
     assert labels([Path("x/1"), Path("x/1/analysis.json")]) == ["x/1", "x/1/analysis.json"]
-
-
-@pytest.mark.parametrize(
-    ("text", "cpus"),
-    [("0-3,8", {0, 1, 2, 3, 8}), ("5", {5}), ("", set()), ("x", set()), ("0-999999999", set())],
-)
-def test_cpu_lists(text: str, cpus: set[int]) -> None:
-    assert parse_cpu_list(text) == cpus
 
 
 def test_threads_that_a_trace_shows_are_counted_for_each_rank() -> None:
