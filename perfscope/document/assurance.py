@@ -85,7 +85,7 @@ def _seen(results: Results, losses: LossAccount, *, is_disturbed: bool) -> str:
 def _would_show(results: Results) -> str:
     """The least loss that the checks would have told of, by their bound and by the samples.
 
-    That is of a host that does nothing else: where others have the CPUs a larger one may be hidden.
+    It is asked for only of a host that did nothing else, as other load may hide a larger one.
     """
     ranks, window_s = results.trace.ranks, results.focus.length_ns * NS
     samples = [len(results.focus.within(rank.main_stacks)) for rank in ranks]

@@ -37,19 +37,15 @@ from perfscope.findings.core.catalog import diagnoses
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain, place_of
 from perfscope.findings.core.order import likely_s
-from perfscope.findings.core.wording import place
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
 from perfscope.schema.analysis import Analysis
-from perfscope.schema.common import Place
 from perfscope.schema.enums import Account
 from perfscope.schema.findings import FindingRow, FirstAction, Waited
 from perfscope.schema.losses import Losses
 from perfscope.schema.run import Tool, Verdict
 from perfscope.schema.time import TimePart
 from perfscope.schema.write import Json, as_json, document_text
-from perfscope.trace.model import Frame
-from perfscope.trace.splits import split_of
 
 SCHEMA_VERSION: Final = "1"
 
@@ -151,7 +147,6 @@ def _rows(
             source_line=source_line(one, facts.results.trace) if one.id in answer.top else "",
             seen=seen(facts, one) if one.id in answer.top else None,
             may_be_host=may_be_host(one, answer.others_s),
-            set_at=_set_at(one, facts.results),
             set_at_line=_set_at_line(one, facts.results) if one.id in answer.top else "",
             only_waits=only_waits(facts, one, lost),
         )
@@ -159,22 +154,11 @@ def _rows(
     )
 
 
-def _set_at(finding: Finding, results: Results) -> Place | None:
-    """The line of which the first action says that it may set a split."""
-    split = _split(finding, results)
-    return place_of(split) if split is not None else None
-
-
 def _set_at_line(finding: Finding, results: Results) -> str:
-    """Its text."""
-    split = _split(finding, results)
-    return source_line(replace(finding, where=(split,)), results.trace) if split else ""
-
-
-def _split(finding: Finding, results: Results) -> Frame | None:
-    split = split_of(results.trace.ranks)
-    is_told = split is not None and any(place(split) in one for one in finding.actions[:1])
-    return split if is_told else None
+    """The text of the line that may set how work is split; "" of none."""
+    if finding.set_at is None:
+        return ""
+    return source_line(replace(finding, where=(finding.set_at,)), results.trace)
 
 
 def _finding(finding: Finding, results: Results, leader: str | None) -> FindingRow:
@@ -193,6 +177,7 @@ def _finding(finding: Finding, results: Results, leader: str | None) -> FindingR
         holder=finding.holder,
         is_inferred=finding.is_inferred,
         is_elsewhere=finding.is_elsewhere,
+        set_at=place_of(finding.set_at) if finding.set_at else None,
         seen_with=leader,
     )
 

@@ -14,7 +14,7 @@ from perfscope.savings import ROUGHLY, Wholes, saves_more
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
-from perfscope.units import format_rest, format_seconds, inside
+from perfscope.units import format_rest, format_seconds, inside, rest_as_printed
 
 OF_ALL = "Times below are with that load, unless said to be of an idle host."
 """What the seconds that are told are of."""
@@ -106,7 +106,8 @@ def host_first(
 def _between(of: Wholes, gain: Gain, ends: tuple[float, float] | None) -> str:
     """Both ends of what the run is without it, where what is told lies between them; else ""."""
     low, high = (format_seconds(one) for one in ends or (0.0, 0.0))
-    is_between = ends is not None and ends[0] <= (of.run_s or 0.0) - gain.seconds <= ends[1]
+    there_s = rest_as_printed(of.run_s or 0.0, gain.seconds)
+    is_between = ends is not None and ends[0] <= there_s <= ends[1]
     return f" ({low} to {high})" if is_between and low != high else ""
 
 

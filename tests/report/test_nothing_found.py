@@ -33,7 +33,8 @@ def test_beside_a_named_loss_the_rows_tell_where_it_is() -> None:
     assert rows["Ranks"] == f"{nothing_found.NO_RANK} (the largest loss is on rank 1)"
     assert rows["Line to open"].endswith(" (the largest loss is in relax() (plate.py:12))")
     entry["where"] = None
-    assert told(document)["Line to open"].endswith(" (the largest loss is in no one line)")
+    line = "(the largest loss is in no one line); to look at: network.py:54"
+    assert told(document)["Line to open"].endswith(f" {line}")
     entry["ranks"] = [1, 0]
     assert told(document)["Ranks"].endswith(" (the largest loss is on all ranks)")
 
@@ -71,7 +72,7 @@ CONTENTION = {"id": "lost", "label": "Training: any contention", "cause": "cpu_w
 @pytest.mark.parametrize(
     ("seconds", "others_s", "why"),
     [
-        (3.0, 2.0, "part of that is due to the busy host; record again to see the rest"),
+        (3.0, 2.0, "why is not known"),  # of what others took, a row of its own tells
         (3.0, None, "why is not known"),
         (0.2, 2.0, ""),
     ],
@@ -94,8 +95,89 @@ def test_a_large_loss_that_no_finding_claims_is_told_with_what_is_known_of_it(
 
 
 @pytest.mark.parametrize(
-    ("status", "is_noted"), [("info", True), ("pass", False), ("not_measured", False)]
+    "role", ["communication_wait", "communication_transfer", "communication_other"]
 )
+def test_of_communication_on_a_busy_host_a_part_may_be_due_to_that(role: str) -> None:
+    document = without_findings(others_s=2.0)
+    part(document, 3.0, id=role, label="Communication: some")
+    document["breakdown"] = document["breakdown"][-1:]
+    told_of = told(document)["To look at"]
+    assert told_of.endswith(
+        ": part of that may be due to the busy host; record again to see the rest."
+    )
+
+
+@pytest.mark.parametrize(
+    ("places", "where"),
+    [
+        ([(None, 4), ("g", 1)], ""),
+        ([("f", 2), ("g", 2), ("h", 1)], ""),
+        ([("g", 1), ("f", 4)], "f"),
+        ([("g", 2), ("f", 1), ("f", 2)], "f"),
+    ],
+)
+def test_a_loss_is_mainly_where_more_than_half_of_it_is(
+    places: list[tuple[str | None, int]], where: str
+) -> None:
+    document = without_findings(largest_loss=0)
+    part(document, 3.0, id="communication_other", label="Communication: other")
+    document["breakdown"] = document["breakdown"][-1:]
+    entry = document["losses"]["entries"][0] | {"kind": "communication", "ranks": [0]}
+    document["losses"]["entries"] = [
+        entry | {"ns": ns * 10**9, "where": name and {"file": "/a.py", "line": 3, "function": name}}
+        for name, ns in places
+    ]
+    rows = told(document)
+    mainly = f", mainly in {where}() (a.py:3)" if where else " per rank"
+    assert mainly in rows["To look at"]
+    assert ("mainly" in rows["To look at"]) is bool(where)
+    if places[0][0] is None:
+        assert rows["Line to open"].endswith(" (the largest loss is in no one line)")
+
+
+def test_a_line_to_look_at_stands_beside_a_largest_loss_that_is_in_none() -> None:
+    document = without_findings(largest_loss=1)
+    part(document, 3.0, id="communication_other", label="Communication: other")
+    document["breakdown"] = document["breakdown"][-1:]
+    entry = document["losses"]["entries"][0] | {"kind": "communication", "ranks": [0]}
+    where = {"file": "/a.py", "line": 3, "function": "f"}
+    entries = [entry | {"where": where}, entry | {"where": None, "kind": "other_work"}]
+    document["losses"]["entries"] = entries
+    none = f"{nothing_found.NOTHING_TO_CHANGE} (the largest loss is in no one line)"
+    assert told(document)["Line to open"] == f"{none}; to look at: a.py:3"
+    where["line"] = 0  # not known
+    assert told(document)["Line to open"] == none
+
+
+@pytest.mark.parametrize(
+    ("status", "overlaps", "why"),
+    [
+        ("info", [], "needed, as far as was checked"),
+        ("pass", [], "needed, as far as was checked"),
+        ("pass", ["straggler"], "needed, as far as was checked"),
+        ("not_measured", [], "why is not known"),
+        ("not_applicable", [], "why is not known"),
+        ("info", ["cpu_contention"], ""),  # the note says to what most of it is due
+    ],
+)
+def test_a_transfer_is_needed_where_that_was_checked(
+    status: str, overlaps: list[str], why: str
+) -> None:
+    document = without_findings()
+    part(document, 3.0, id="communication_transfer", label="Communication: transfer")
+    document["breakdown"] = document["breakdown"][-1:]
+    note = document["findings"][0] | {"id": "network_bound", "status": status, "where": []}
+    document["findings"] = [note | {"overlaps": overlaps}]
+    rows = told(document)
+    assert ("To look at" in rows) is bool(why)
+    assert not why or rows["To look at"].endswith(f": {why}.")
+    noted = [row.id for row, _ in also_seen(read_known(document))]
+    assert noted == ([] if why else ["network_bound"])
+    document["findings"] = []
+    assert told(document)["To look at"].endswith(": why is not known.")
+
+
+@pytest.mark.parametrize(("status", "is_noted"), [("info", True), ("pass", False)])
 def test_a_transfer_that_no_finding_claims_names_the_line_to_look_at(
     status: str, *, is_noted: bool
 ) -> None:
@@ -106,6 +188,7 @@ def test_a_transfer_that_no_finding_claims_names_the_line_to_look_at(
         "id": "network_bound",
         "status": status,
         "title": "Data takes long in dots() (strips.py:64)",
+        "overlaps": [],
         "where": [{"file": "/job/strips.py", "line": 64, "function": "dots"}],
     }
     document["findings"] = [note]

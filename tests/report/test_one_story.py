@@ -141,19 +141,17 @@ def test_an_idle_host_comes_first_where_a_busy_one_may_be_the_cause(
 
 
 @pytest.mark.parametrize(
-    ("loaded_s", "waited", "is_both", "is_why"),
-    [
-        (3.0, None, True, True),
-        (3.0, {"ranks": [1], "seconds": 1.0, "each_s": 1.0}, True, False),
-        (None, None, False, False),
-    ],
+    ("loaded_s", "name", "is_both"),
+    [(3.0, "repeated_work", True), (3.0, "io_bound", True), (None, "io_bound", False)],
 )
-def test_on_a_busy_host_a_change_comes_first_with_its_reason(
-    loaded_s: float | None, waited: Json | None, *, is_both: bool, is_why: bool
+def test_on_a_busy_host_a_change_comes_first_and_nothing_is_said_to_rule_the_host_out(
+    loaded_s: float | None, name: str, *, is_both: bool
 ) -> None:
+    """Other processes share disks, page cache and network, too."""
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_run_share=0.28, status="fail", confidence="high")
-    row |= {"actions": ["Read it once."], "waited": waited}
+    row |= {"actions": ["Read it once."], "id": name}
+    document["verdict"]["top"] = [name]
     row["first_action"]["under_load_s"] = loaded_s
     result = read_known(document)
     found = next(one for one in result.findings if one.id == row["id"])
@@ -162,7 +160,7 @@ def test_on_a_busy_host_a_change_comes_first_with_its_reason(
     assert (
         steps["Then"].startswith("Record this version and the changed one on an idle ") is is_both
     )
-    assert steps["Then"].endswith("A busy host cannot cause this: change first.") is is_why
+    assert "cannot" not in steps["Then"]
 
 
 @pytest.mark.parametrize(("is_inferred", "word"), [(True, "Likely major"), (False, "Major")])

@@ -1,5 +1,6 @@
 """Ranks that always have more to do than others between the same two collectives."""
 
+from dataclasses import replace
 from statistics import mean, median
 
 from perfscope.findings.core import thresholds, wording
@@ -31,6 +32,7 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Account, Confidence, Status
+from perfscope.trace.model import Frame
 from perfscope.trace.splits import split_of
 from perfscope.units import NS, capitalized, format_count, format_seconds, format_share
 
@@ -53,15 +55,18 @@ def judge(run: Facts) -> Outcome:
         return uneven or _passed(results, found)
     is_dealt = hands_out(results, found.facts)
     pieces = pieces_handed_out(results, found.facts)
-    return found.finding(
+    own, split = _actions(results, found, is_dealt=is_dealt)
+    if pieces:
+        own, split = _smaller(found.facts, pieces), None
+    finding = found.finding(
         results,
         title=_behind(found.facts) if pieces else _title(found.facts, is_dealt=is_dealt),
         summary=_summary(found),
         evidence=_evidence(found.facts),
-        actions=_smaller(found.facts, pieces)
-        if pieces
-        else _actions(results, found, is_dealt=is_dealt),
+        actions=own,
     )
+    is_first = finding.actions[:1] == own[:1]
+    return replace(finding, set_at=split if is_first else None)
 
 
 def _uneven_input(results: Results, replay: Replay) -> Finding | None:
@@ -212,27 +217,32 @@ def _evidence(facts: ImbalanceFacts) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _actions(results: Results, found: Judgment, *, is_dealt: bool) -> tuple[str, ...]:
+def _actions(
+    results: Results, found: Judgment, *, is_dealt: bool
+) -> tuple[tuple[str, ...], Frame | None]:
+    """What to do, and the line of which the first of it says that it may set the split."""
     facts = found.facts
     who = wording.ranks(facts.overloaded)
     if told := _samples(results, facts):
-        return (f"Distribute the samples evenly: {told}.",)
+        return (f"Distribute the samples evenly: {told}.",), None
     if facts.is_shifting:
-        return (f"{DIVIDE_ANEW}: {_more(facts)}{why_differs(found)}",)
+        return (f"{DIVIDE_ANEW}: {_more(facts)}{why_differs(found)}",), None
     if is_dealt:
         spare = f"Have {others(facts)} do a part of the work as well, or give its CPU to another"
-        return (
-            f"{spare} rank: it only hands out what {who} do{place(facts)}.{why_differs(found)}",
-        )
+        told = f"{spare} rank: it only hands out what {who} do{place(facts)}.{why_differs(found)}"
+        return (told,), None
     if is_alone(facts):
         split = SPLIT.format(place(facts).rstrip(","))
-        return (f"{split}: {spends(facts)}.{why_differs(found)}",)
-    change = unseen(results, facts) or less_work(facts, split_of(results.trace.ranks))
-    return (
+        return (f"{split}: {spends(facts)}.{why_differs(found)}",), None
+    change, at = unseen(results, facts), None
+    if not change:
+        change, at = less_work(facts, split_of(results.trace.ranks))
+    actions = (
         f"{change}{why_differs(found)}",
         "If samples differ in cost, partition them by estimated cost, not by count.",
         *((REPORT_SAMPLES,) if facts.equal_samples is None else ()),
     )
+    return actions, at
 
 
 def _samples(results: Results, facts: ImbalanceFacts) -> str:

@@ -161,6 +161,8 @@ class Finding:
     """It is less certain than its gain allows, as its cause is inferred from what was measured."""
     is_elsewhere: bool = False
     """Its place is where it costs most, and its first action tells where it is changed."""
+    set_at: Frame | None = None
+    """The line of which its first action says that it may set how work is split."""
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 

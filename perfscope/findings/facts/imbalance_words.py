@@ -54,35 +54,37 @@ def unseen(results: Results, facts: ImbalanceFacts) -> str:
     return f"{missing}: {spends(facts)}."
 
 
-def less_work(facts: ImbalanceFacts, split: Frame | None) -> str:
+def less_work(facts: ImbalanceFacts, split: Frame | None) -> tuple[str, Frame | None]:
     """How much less the overloaded ranks are to do, where all ranks do it, and why.
 
     `split` is the line of the program that alone deals out work by rank; None of none or several.
+    It is returned where the text says that it may set the split; else None.
     """
     top, who = facts.excess[0], wording.ranks(facts.overloaded)
     if facts.is_single:
         do = "do" if len(facts.overloaded) > 1 else "does"
         when = "on all ranks at once, or while the other ranks work"
-        return f"Do what {who} {do} once{place(facts)} {when}: {spends(facts)}."
+        return f"Do what {who} {do} once{place(facts)} {when}: {spends(facts)}.", None
     left = len(facts.overloaded) / len(facts.ranks) if facts.is_split else 0.0
     where = place(facts).rstrip(",")
     if not left and top.usual_s <= 0:  # what most others do is nothing
-        return f"{SPLIT.format(where)}: {spends(facts)}."
+        return f"{SPLIT.format(where)}: {spends(facts)}.", None
     less = f"{100 * (1.0 - left) * top.seconds / top.own_s:.0f} %"
     if not left:
         given = f"as much as {others(facts)} do"
-        return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}."
+        return f"Give {who} {less} less of the work{where}, {given}: {spends(facts)}.", None
     moved = format_seconds((1.0 - left) * top.seconds)
     each = " each" if len(facts.overloaded) > 1 else ""
-    return (
+    told = (
         f"Move {moved} ({less}){each} of the work{place(facts)} from {who} to "
         f"{others(facts)}: {spends(facts)}. {_set_at(split)}"
     )
+    return told, split if wording.place(split) else None
 
 
 def _set_at(split: Frame | None) -> str:
     """Where the split may be set: nothing shows that the uneven work comes from that line."""
-    if split is None:
+    if not wording.place(split):
         return "The split may be set elsewhere, where the data is dealt out."
     return f"The split may be set in {wording.place(split)}."
 
@@ -106,7 +108,7 @@ def why_differs(found: Judgment) -> str:
 
 
 def spends(facts: ImbalanceFacts) -> str:
-    """Inside a sentence, `rank 1 spends 20.0 s there, 17.0 s more than rank 0 (3.00 s)`.
+    """Inside a sentence, `rank 1 spends 20.0 s there, rank 0 3.00 s`.
 
     Of a phase that is the time in it, of which its place is a part.
     """

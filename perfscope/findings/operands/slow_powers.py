@@ -54,7 +54,7 @@ def judge(run: Facts) -> Outcome:
     operands = [one for one in worst[0].line.site.operands if one.name == told.name]
     return Finding(
         status=status,
-        title=f"{now} is slow in {wording.place(frame)}; {then} gives the same faster",
+        title=f"{now} is slow in {wording.place(frame)}; {then} is faster",
         summary=(
             f"{then} is the same as {now} but for rounding. Timed on an array of that type when "
             f"the program was over, it took {share} of the time of the power. It would save "

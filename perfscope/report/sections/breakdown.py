@@ -143,9 +143,9 @@ def saved_in_rows(result: Analysis) -> str:
 
 
 def of_others(result: Analysis) -> str:
-    """Which part of what processes outside the job cost is in rows of its own; "" for all of it.
+    """Which part of what processes outside the job cost is in rows of its own; "" not known.
 
-    A rank that has no CPU is late for the others, and moves no data.
+    Nothing attributes the rest to rows.
     """
     cost_s, role = result.verdict.others_s, LOST_FILLS[LossKind.OTHER_PROCESSES.value].role
     mine = [row for row in rows(result) if row.role == role]
@@ -162,10 +162,8 @@ def of_others(result: Analysis) -> str:
             f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "
             "while other ranks are busy anyway"
         )
-    rest_s, met = cost_s - spent_s, [row for row in rows(result) if row.role in COMMUNICATION_ROLES]
     rest = format_rest(cost_s, spent_s)
-    other = f"the other {rest} in {called(met)}" if _hold(met, rest_s) else f"{rest} in other rows"
-    return f"Of the {cost} that the busy host cost, {spent} are in {where} and {other}"
+    return f"Of the {cost} that the busy host cost, {spent} are in {where} and {rest} in other rows"
 
 
 def _first(result: Analysis) -> FindingRow | None:

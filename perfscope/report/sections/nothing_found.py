@@ -50,23 +50,27 @@ def nowhere(result: Analysis) -> list[tuple[str, str]]:
     """That there is no rank to look at, and no line to open; nothing where nobody can say that."""
     if not result.verdict.assurance:
         return []
-    ranks, line = _of_largest(result)
+    ranks, line, is_placed = _of_largest(result)
     told = [(RANKS, f"{NO_RANK}{ranks}")] if result.run.recorded_ranks > 1 else []
     look = unexplained.lines(unexplained.unexplained(result))
-    line = f"; to look at: {look}" if look and not line else line
+    # what is lost in no one line leaves room for another loss that has one
+    line += f"; to look at: {look}" if look and not is_placed else ""
     return [*told, (TO_OPEN, f"{NOTHING_TO_CHANGE}{line}")]
 
 
-def _of_largest(result: Analysis) -> tuple[str, str]:
-    """On which ranks, and where, the largest loss is that the verdict names without a cure."""
+def _of_largest(result: Analysis) -> tuple[str, str, bool]:
+    """On which ranks, and where, the largest loss is that the verdict names without a cure.
+
+    The last tells whether it is in a place that is known.
+    """
     named, entries = result.verdict.largest_loss, result.losses.entries
     first = entries[named] if named is not None and 0 <= named < len(entries) else None
     if first is None or not first.ranks:
-        return "", ""
+        return "", "", False
     many = len(first.ranks) + first.ranks_left_out
     which = "all ranks" if many == result.run.recorded_ranks else rank_list(first.ranks)
     on = f" (the largest loss is on {which})"
     if first.where is None:
-        return on, " (the largest loss is in no one line)"
+        return on, " (the largest loss is in no one line)", False
     at = place(first.where.function, first.where.file, first.where.line)
-    return on, f" (the largest loss is in {at})"
+    return on, f" (the largest loss is in {at})", True

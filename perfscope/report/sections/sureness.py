@@ -42,9 +42,6 @@ CONFIRM_ON_IDLE = (
 )
 """What to do about a finding after its first action, by how sure it is; see `advice_on`."""
 
-NOT_BY_LOAD = "A busy host cannot cause this: change first."
-"""Why a busy host is no reason to record again before a change."""
-
 
 _BY_RANK = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
@@ -326,5 +323,4 @@ def advice_on(row: FindingRow, *, is_busy: bool) -> str:
     is_open = is_unpriced or is_low or row.is_inferred or bool(doubt(row))
     if not (is_busy or is_loaded(row)) or row.may_be_host:
         return CONFIRM if is_open else FIX
-    told = CONFIRM_ON_IDLE if is_open else FIX_ON_IDLE
-    return told if row.waited or is_open else f"{told} {NOT_BY_LOAD}"
+    return CONFIRM_ON_IDLE if is_open else FIX_ON_IDLE

@@ -1,6 +1,6 @@
 """Large losses that no finding claims: why each is no problem, or where to look."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from perfscope.judging import MAJOR
 from perfscope.places import file_name, place
@@ -10,6 +10,7 @@ from perfscope.report.sections import breakdown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Place
 from perfscope.schema.enums import Account, LossKind, Status
+from perfscope.schema.findings import FindingRow
 from perfscope.schema.time import SMALLER_CAUSE
 from perfscope.structures import dataclass
 
@@ -19,7 +20,7 @@ BY_NOTE = {
 }
 """Which finding, that is no problem, tells more of a part of the run, by its role."""
 
-OF_HOST = "part of that is due to the busy host; record again to see the rest"
+OF_HOST = "part of that may be due to the busy host; record again to see the rest"
 NEEDED = "needed, as far as was checked"
 OPEN = "why is not known"
 
@@ -37,7 +38,8 @@ class Unexplained:
 def unexplained(result: Analysis) -> list[Unexplained]:
     """Parts of the run that are as large as a major problem, where no finding leads.
 
-    What other processes took is told before all else, and what ranks wait by turns in a note.
+    What other processes took is told before all else. What a note says is due to something else,
+    or is waited by turns, is told there.
     """
     verdict, wall_s = result.verdict, result.run.wall_s
     if verdict.top or not wall_s or verdict.efficiency.value is None:
@@ -59,7 +61,7 @@ def text(found: list[Unexplained]) -> str:
 
 def lines(found: list[Unexplained]) -> str:
     """The lines to look at; "" where none is known."""
-    places = [one.where for one in found if one.where is not None and one.where.file]
+    places = [one.where for one in found if one.where and one.where.file and one.where.line]
     return ", ".join(dict.fromkeys(f"{file_name(one.file)}:{one.line}" for one in places))
 
 
@@ -77,7 +79,8 @@ def _told(result: Analysis, rows: list[breakdown.Row]) -> Unexplained | None:
     role, name = rows[0].role, BY_NOTE.get(rows[0].role, "")
     note = next((one for one in result.findings if one.id == name), None)
     is_noted = note is not None and note.status is Status.INFO
-    if is_noted and role == Account.COMMUNICATION_WAIT.value:
+    is_of_other = note is not None and bool(note.overlaps)
+    if is_noted and (is_of_other or role == Account.COMMUNICATION_WAIT.value):
         return None  # the note says why
     many = result.run.recorded_ranks > 1
     amount = f"{seconds(sum(row.seconds for row in rows))}{' per rank' if many else ''}"
@@ -88,15 +91,25 @@ def _told(result: Analysis, rows: list[breakdown.Row]) -> Unexplained | None:
     elif where is not None:
         what += f", mainly in {place(where.function, where.file, where.line)}"
     why = OPEN
-    if result.verdict.others_s is not None:
+    # a rank without a CPU holds up the others; that it lengthens other losses nothing shows
+    if result.verdict.others_s is not None and role in breakdown.COMMUNICATION_ROLES:
         why = OF_HOST
-    elif role in breakdown.COMMUNICATION_ROLES - {Account.COMMUNICATION_WAIT.value}:
+    elif role == Account.COMMUNICATION_TRANSFER.value and _was_checked(note):
         why = NEEDED
     share = f"{percent(_share(rows))} of the {seconds(result.run.wall_s)} run"
     return Unexplained(f"{what} ({share})", why, where, name if is_noted else "")
 
 
 def _where(result: Analysis, role: str) -> Place | None:
-    """Where most of it is, that is in one place."""
+    """Where more than half of it is, if that is one place; None of what is in many, or unknown."""
     mine = [one for one in result.losses.entries if breakdown.cause_role(one) == role]
-    return next((one.where for one in mine if one.where is not None), None)
+    spent: Counter[Place | None] = Counter()
+    for one in mine:
+        spent[one.where] += one.ns
+    where, most_ns = max(spent.items(), key=lambda one: one[1], default=(None, 0))
+    return where if 2 * most_ns > spent.total() else None
+
+
+def _was_checked(note: FindingRow | None) -> bool:
+    """Whether it was looked for what makes transfer more than need be."""
+    return note is not None and note.status in (Status.INFO, Status.PASS)

@@ -7,6 +7,7 @@ from perfscope.places import called, file_name
 from perfscope.report.formats import seconds
 from perfscope.report.text import shortened
 from perfscope.report.views import rank_list
+from perfscope.savings import is_more
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Place
 from perfscope.schema.enums import LossKind
@@ -88,6 +89,9 @@ def _of_places(result: Analysis, row: Outcome, waiting: int) -> str:
     """
     of = [one for one in result.losses.entries if row.id in one.findings]
     of = [one for one in of if one.kind is LossKind.WAITING]
+    waited = row.waited if isinstance(row, FindingRow) else None
+    if waited is None or is_more(sum(one.waiting_ns for one in of) * NS, waited.seconds):
+        return ""  # late ranks wait for each other as well, of which this is no part
     there = [one for one in of if one.where is not None and one.where in row.where[:1]]
     if not there or len(there) == len(of):
         return ""

@@ -45,36 +45,6 @@ def test_two_ranks_share_their_work() -> None:
     assert finding.actions[0].endswith("The estimate assumes an even split over the ranks.")
 
 
-TILES = ["mine\x1f/job/tiles.py\x1f8"]
-ELSEWHERE = "The split may be set elsewhere, where the data is dealt out."
-NAMED = "The split may be set in mine() (tiles.py:8)."
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "told"),
-    [
-        ({"splits": TILES}, {}, NAMED),
-        ({"splits": TILES, "argv": ["pipe_handle=6"]}, {"argv": ["pipe_handle=10"]}, NAMED),
-        ({"splits": [*TILES, "b\x1f/job/t.py\x1f9"]}, {}, ELSEWHERE),
-        ({"splits": ["odd"]}, {}, ELSEWHERE),
-        ({"splits": 7}, {}, ELSEWHERE),
-        ({"splits": TILES}, {"splits": ["a\x1f/job/t.py\x1f8"]}, ELSEWHERE),
-        ({"splits": TILES, "argv": ["a.py"]}, {"argv": ["b.py"]}, ELSEWHERE),
-    ],
-)
-def test_where_the_split_may_be_set(
-    first: dict[str, object], second: dict[str, object], told: str
-) -> None:
-    """A line that derives bounds from the rank, as the program's files tell it."""
-    trace = training_run(Plan(ranks=2, slow_rank=1, slow_backward_s=0.05))
-    ranks = [
-        replace(rank, metadata={**rank.metadata, **noted})
-        for rank, noted in zip(trace.ranks, (first, second), strict=True)
-    ]
-    finding = analyze_trace(replace(trace, ranks=ranks)).findings
-    assert told in finding["load_imbalance"].actions[0]
-
-
 def test_a_run_too_short_for_an_interval_claims_none_and_is_not_certain() -> None:
     """A strict gain in all of 4 steps would be as certain as can be, were there an interval."""
     short = Plan(steps=4, ranks=2, slow_rank=1, slow_backward_s=0.5, samples=(8, 16))

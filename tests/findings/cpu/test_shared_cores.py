@@ -182,6 +182,17 @@ def test_between_which_ends_the_run_lies_without_other_load_is_told(
 
 
 @pytest.mark.parametrize(
+    ("ends", "told"), [((27.25, 29.0), ""), ((27.1, 29.0), " (27.1 s to 29.0 s)")]
+)
+def test_what_is_told_of_an_idle_host_lies_in_its_range_as_printed(
+    ends: tuple[float, float], told: str
+) -> None:
+    """Of 55.44 s and 28.16 s, which as printed leave 27.2 s, and exactly 27.28 s."""
+    host = host_first((), Gain(28.16, 0.5), Wholes(55.44, 55.44), ends=ends)
+    assert host.endswith(f": 55.4 s in place of about 27.2 s{told}.")
+
+
+@pytest.mark.parametrize(
     ("gain", "calls", "is_told"),
     [
         (Gain(6.0, 0.3, own_s=2.0), 40, True),
