@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints, counter_growth, is_one_of
+from perfscope.arrays import Bools, Floats, Ints, counter_growth, is_one_of
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import IS_COMMUNICATION
@@ -16,7 +16,7 @@ from perfscope.judging import MAIN, SURE
 from perfscope.matching.intervals import distinct
 from perfscope.schema.enums import Activity
 from perfscope.structures import dataclass
-from perfscope.trace.model import Frame, Function, Rank, Table
+from perfscope.trace.model import Frame, Function, Rank, Table, Trace
 from perfscope.trace.started import forks, forks_in_steps
 
 MOST_LINES = 40
@@ -162,9 +162,7 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
     """Of every rank whose main thread was sampled often enough."""
     found = []
     focus = prepared.focus
-    # by stack whether a thread had files read or written and did not wait for that
-    writes = is_one_of(stack_activities(prepared.trace), WRITES)
-    writes &= ~ends_in(prepared.trace, {SYSTEM_CALL})
+    writes = _runs_on_files(prepared.trace)
     ranks = zip(prepared.trace.ranks, prepared.timelines, strict=False)
     for position, (rank, timeline) in enumerate(ranks):
         inside = rank.main_samples["t"] >= focus.start_ns
@@ -202,6 +200,11 @@ def fault_times(prepared: Prepared) -> tuple[FaultTime, ...]:
             )
         )
     return tuple(found)
+
+
+def _runs_on_files(trace: Trace) -> Bools:
+    """By stack whether a thread had files read or written and did not wait for that."""
+    return is_one_of(stack_activities(trace), WRITES) & ~ends_in(trace, {SYSTEM_CALL})
 
 
 def _with_faults(kernel_s: Floats, faults: Floats, waited_s: Floats) -> tuple[float, float]:

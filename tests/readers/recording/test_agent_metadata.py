@@ -85,10 +85,16 @@ def test_typed_fields() -> None:
 def test_ranks_that_launchers_tell(
     environment: dict[str, object], expected: tuple[int | None, int | None]
 ) -> None:
-    assert agent_metadata.rank_and_size(environment) == expected
+    assert agent_metadata.rank_and_size({"rank_environment": environment}) == expected
 
 
 def test_jobs_that_launchers_tell() -> None:
-    assert agent_metadata.job_of({"PMIX_NAMESPACE": "prte@1"}) == "PMIX_NAMESPACE=prte@1"
-    assert agent_metadata.job_of({"SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0"}) == "SLURM_JOB_ID=5.0"
-    assert agent_metadata.job_of({}) == ""
+    assert (
+        agent_metadata.job_of({"rank_environment": {"PMIX_NAMESPACE": "prte@1"}})
+        == "PMIX_NAMESPACE=prte@1"
+    )
+    assert (
+        agent_metadata.job_of({"rank_environment": {"SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0"}})
+        == "SLURM_JOB_ID=5.0"
+    )
+    assert agent_metadata.job_of({"rank_environment": {}}) == ""
