@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from . import metadata, recorder, scopes, sources, splits
+from . import metadata, recorder, scopes, sources
 from .kinds import Any, Iterator
 from .pace import Budget
 
@@ -57,7 +57,7 @@ def places(ast: Any, file: str, tree: Any, layers: set[str], axes: int) -> list[
         (scope.called, call.lineno)
         for scope in scopes.of_file(ast, file, tree)
         for call in _calls(ast, scope.nodes, axes)
-        if _last_name(call.func) in layers
+        if scopes.last(call.func) in layers
     ]
     return sorted(found, key=lambda one: one[1])
 
@@ -66,12 +66,8 @@ def _layers(ast: Any, tree: Any) -> Iterator[str]:
     """The names of variables and attributes that are given a layer, and the function for one."""
     yield "linear"
     for node in ast.walk(tree):
-        if _assigns_one(ast, node) and _last_name(node.value.func) in _LAYERS:
-            yield _last_name(node.targets[0])
-
-
-def _last_name(node: Any) -> str:
-    return str(getattr(node, "attr", getattr(node, "id", "")))
+        if _assigns_one(ast, node) and scopes.last(node.value.func) in _LAYERS:
+            yield scopes.last(node.targets[0])
 
 
 def _calls(ast: Any, nodes: list[Any], axes: int) -> Iterator[Any]:
@@ -104,7 +100,7 @@ def _selects_rows(ast: Any, node: Any, count: int) -> bool:
     """Whether it takes some of any of so many axes but the last, or what a comparison marks."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
         return False
-    index = splits.index_of(node)
+    index = sources.index_of(node)
     if isinstance(index, ast.Compare):
         return True
     axes = getattr(index, "dims", None) or getattr(index, "elts", None) or []

@@ -54,6 +54,12 @@ def nodes(ast: Any, tree: Any) -> Iterator[tuple[str, Any]]:
         left += [(node.name if id(one) in body else function, one) for one in below]
 
 
+def index_of(node: Any) -> Any:
+    """What something is indexed with, which Python 3.8 has in a node of its own."""
+    cut = node.slice
+    return cut.value if type(cut).__name__ == "Index" else cut
+
+
 def _program_files() -> list[str]:
     """The files of the program that have been loaded, the script before its modules."""
     kind, name = roles.program(roles.command_line())

@@ -226,7 +226,7 @@ def _derives(ast: Any, node: Any, names: set[str]) -> bool:
         elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Tuple)):
             left += ast.iter_child_nodes(node)
         elif isinstance(node, ast.Subscript):
-            left.append(index_of(node))
+            left.append(sources.index_of(node))
     return False
 
 
@@ -242,12 +242,6 @@ def _is_rank(ast: Any, node: Any) -> bool:
     return is_communicator and node.attr == "rank"
 
 
-def index_of(node: Any) -> Any:
-    """What something is indexed with, which Python 3.8 has in a node of its own."""
-    cut = node.slice
-    return cut.value if type(cut).__name__ == "Index" else cut
-
-
 def _is_split(ast: Any, node: Any, names: set[str]) -> bool:
     """Whether a range or slice begins at what derives from the rank, or a part is taken by it."""
     begins: list[Any] = []
@@ -255,7 +249,7 @@ def _is_split(ast: Any, node: Any, names: set[str]) -> bool:
         least = _BEGIN.get(last(node.func), 0)
         begins = node.args[least - 2 : least - 1] if least and len(node.args) >= least else []
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        index = index_of(node)
+        index = sources.index_of(node)
         axes = getattr(index, "dims", None) or getattr(index, "elts", None) or [index]
         begins = [one.lower for one in axes if isinstance(one, ast.Slice)]
         if isinstance(node.value, ast.Call) and last(node.value.func) in _PARTS:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from . import metadata, scopes, sources, splits
+from . import metadata, scopes, sources
 from .kinds import Any
 from .pace import Budget
 
@@ -82,7 +82,7 @@ def _is_moved(ast: Any, value: Any, name: str) -> bool:
 def _is_end_cut(ast: Any, node: Any, name: str) -> bool:
     if not isinstance(node, ast.Subscript) or _dotted(ast, node.value) != name:
         return False
-    index = splits.index_of(node)
+    index = sources.index_of(node)
     axes = getattr(index, "dims", None) or getattr(index, "elts", None) or [index]
     cuts = [one for one in axes if isinstance(one, ast.Slice) and one.step is None]
     ends = [one for one in cuts if one.lower is not None or one.upper is not None]

@@ -13,11 +13,8 @@ when the pass is over.
 
 from __future__ import annotations
 
-import time
-
 from .. import metadata
 from ..kinds import Any
-from ..pace import Budget
 from . import torch_compile, torch_graphs
 
 _SOURCE = "torch"
@@ -108,55 +105,32 @@ def _is_of_parameter(node: Any) -> bool:
     return is_leaf and _bytes(below[0], 0) == _bytes(node, 0)
 
 
-class _Looker:
+class _Looker(torch_graphs.Looker):
     """Looks at backward passes: the 6th, the 13th, the 26th, the 51st and so on."""
 
     def __init__(self) -> None:
-        self.passes = 0
-        self._turns = 0  # passes whose turn it has been
-        self.due = _FIRST  # the pass that is next
-        self._looks = 0
-        self.is_over = False  # no more is looked at
-        self._budget = Budget()
+        super().__init__(_FIRST, apart=1)
         self._seen: dict[str, int] = {}  # in the pass that is looked at
         self._told: dict[str, int] = {}
 
-    def is_due(self) -> bool:
-        """Counts a pass, and tells whether to look at it."""
-        self.passes += 1
-        is_one = self.passes >= self.due  # threads that pass at once may count beyond it
-        while self.due <= self.passes:
-            self._turns += 1
-            self.due = (_FIRST << self._turns) + self._turns
-        return is_one and not self.is_over and self._budget.is_left()
-
-    def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
-        """The hooks of a pass that is looked at; None of another one."""
-        begin_ns = time.thread_time_ns()
-        torch = torch_compile.module()
-        losses = torch_graphs.losses(loss)
-        if losses is None or torch.is_anomaly_enabled():
+    def _look(self, losses: list[Any]) -> tuple[torch_graphs.Timing, list[Any]] | None:
+        if torch_compile.module().is_anomaly_enabled():
             return None
         self.is_over = not torch_graphs.can_be_timed(losses)
         if self.is_over:
             return None
         graph = _Graph([one.grad_fn for one in losses])
         alike = graph.alike() if graph.is_whole else []
-        self.is_over = not graph.is_whole or self._looks >= _MOST_LOOKS
+        self.is_over = not graph.is_whole or self.looks >= _MOST_LOOKS
         found = None
         if not self.is_over:
             self._seen = _counts(graph, alike)
             chosen = {id(node) for own in alike for node in own}
             # of a pass without them only how long it takes is asked
             found = torch_graphs.hooked(graph.nodes if alike else graph.nodes[-1:], chosen)
-        self._budget.spent_ns += time.thread_time_ns() - begin_ns
         return found
 
-    def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
-        """A pass is over, or was ended by an error, and counts for nothing then."""
-        if not torch_graphs.ended(timing, handles):
-            return
-        self._looks += 1
+    def _add(self, timing: torch_graphs.Timing) -> None:
         told, seen = self._told, self._seen
         seen["alike_ns"], seen["whole_ns"] = timing.spent_ns[1], sum(timing.spent_ns)
         turns = max(told.get("turns", 0), seen["turns"])

@@ -6,7 +6,59 @@ import sys
 import time
 
 from ..kinds import Any, Callable
+from ..pace import Budget
 from . import torch_compile
+
+
+class Looker:
+    """Looks at backward passes at growing distances, as long as there is time for it.
+
+    Args:
+        first: the first pass that is looked at; the next is twice as far on, and so on.
+        apart: how many passes further on each turn is than the one before it would have it.
+    """
+
+    def __init__(self, first: int, apart: int = 0) -> None:
+        self.passes = self.looks = 0
+        self.due = first  # the pass that is next
+        self.is_over = False  # no more is looked at
+        self._first, self._apart, self._turns = first, apart, 0
+        self._budget = Budget()
+
+    def is_due(self) -> bool:
+        """Counts a pass, and tells whether to look at it."""
+        self.passes += 1
+        is_one = self.passes >= self.due  # threads that pass at once may count beyond it
+        while self.due <= self.passes:
+            self._turns += 1
+            self.due = (self._first << self._turns) + self._apart * self._turns
+        return is_one and not self.is_over and self._budget.is_left()
+
+    def begin(self, loss: Any) -> tuple[Timing, list[Any]] | None:
+        """The hooks of a pass that is timed; None of another one."""
+        begin_ns = time.thread_time_ns()
+        begun = losses(loss)
+        if begun is None:
+            return None
+        found = self._look(begun)
+        self._budget.spent_ns += time.thread_time_ns() - begin_ns
+        return found
+
+    def end(self, timing: Timing, handles: list[Any]) -> None:
+        """A pass is over, or was ended by an error, and counts for nothing then."""
+        for handle in handles:
+            handle.remove()
+        if timing.is_over:
+            self.looks += 1
+            self._add(timing)
+
+    def _look(self, losses: list[Any]) -> tuple[Timing, list[Any]] | None:
+        """What `begin` tells of a pass that begins at these."""
+        raise NotImplementedError
+
+    def _add(self, timing: Timing) -> None:
+        """Takes note of how long the parts of the pass took that was looked at last."""
+        raise NotImplementedError
 
 
 class Timing:
@@ -71,13 +123,6 @@ def hooked(nodes: list[Any], chosen: set[int]) -> tuple[Timing, list[Any]]:
         if not hasattr(node, "variable")  # which outlives the pass
     ]
     return timing, handles
-
-
-def ended(timing: Timing, handles: list[Any]) -> bool:
-    """Takes the hooks of a pass away; whether it came to its end, and was not ended by an error."""
-    for handle in handles:
-        handle.remove()
-    return timing.is_over
 
 
 def _is_compiled() -> bool:

@@ -9,11 +9,8 @@ change nothing, and are taken away again when the pass is over.
 
 from __future__ import annotations
 
-import time
-
 from .. import metadata
 from ..kinds import Any
-from ..pace import Budget
 from . import torch_compile, torch_graphs
 
 _SOURCE = "torch"
@@ -174,32 +171,18 @@ def _only_data(node: Any) -> tuple[Any, int]:
     return data[0] if len(data) == 1 else (None, 0)
 
 
-class _Looker:
+class _Looker(torch_graphs.Looker):
     """Looks at backward passes: the fifth, the tenth, the twentieth and so on."""
 
     def __init__(self) -> None:
-        self.passes = self._looks = 0
-        self.due = _FIRST  # the pass that is next
-        self.is_over = False  # no more is looked at
-        self._budget = Budget()
+        super().__init__(_FIRST)
         self._told: dict[str, Any] = {}
         self._seen: dict[str, Any] = {}
 
-    def is_due(self) -> bool:
-        """Counts a pass, and tells whether to look at it."""
-        self.passes += 1
-        is_one = self.passes >= self.due  # threads that pass at once may count beyond it
-        while self.due <= self.passes:
-            self.due *= 2
-        return is_one and not self.is_over and self._budget.is_left()
-
-    def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
-        """The hooks of a pass in which a layer computes some rows for nothing; None of others."""
-        begin_ns = time.thread_time_ns()
-        losses = torch_graphs.losses(loss)
-        if losses is None or torch_compile.module().is_anomaly_enabled():
+    def _look(self, losses: list[Any]) -> tuple[torch_graphs.Timing, list[Any]] | None:
+        if torch_compile.module().is_anomaly_enabled():
             return None
-        self.is_over = not torch_graphs.can_be_timed(losses) or self._looks >= _MOST_LOOKS
+        self.is_over = not torch_graphs.can_be_timed(losses) or self.looks >= _MOST_LOOKS
         found = None
         if not self.is_over:
             walk = _Walk(losses)
@@ -213,14 +196,9 @@ class _Looker:
                 found = torch_graphs.hooked(walk.nodes, set(map(id, chain.parts)))
             else:
                 metadata.framework(_SOURCE, selected_rows=None)
-        self._budget.spent_ns += time.thread_time_ns() - begin_ns
         return found
 
-    def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
-        """A pass is over, or was ended by an error, and counts for nothing then."""
-        if not torch_graphs.ended(timing, handles):
-            return
-        self._looks += 1
+    def _add(self, timing: torch_graphs.Timing) -> None:
         told, seen = self._told, self._seen
         if told and told["layer"] != seen["layer"]:
             told = {}

@@ -8,11 +8,8 @@ take. They change nothing, and are taken away again when the pass is over.
 
 from __future__ import annotations
 
-import time
-
 from .. import metadata, notes, operand_arrays, recorder
 from ..kinds import Any, AnyFunction
-from ..pace import Budget
 from . import (
     torch_alike,
     torch_anomaly,
@@ -84,31 +81,15 @@ def _reached(begin: list[int], above: dict[int, list[int]]) -> set[int]:
     return found
 
 
-class _Looker:
+class _Looker(torch_graphs.Looker):
     """Looks at backward passes: the fourth, the eighth, the sixteenth and so on."""
 
     def __init__(self) -> None:
-        self.passes = self.looks = 0
-        self.due = _FIRST  # the pass that is next
-        self.is_over = False  # no more is looked at
-        self._budget = Budget()
+        super().__init__(_FIRST)
         self._needless_ns = self._whole_ns = 0
         self._digests: dict[int, int] = {}
 
-    def is_due(self) -> bool:
-        """Counts a pass, and tells whether to look at it."""
-        self.passes += 1
-        is_one = self.passes >= self.due  # threads that pass at once may count beyond it
-        while self.due <= self.passes:
-            self.due *= 2
-        return is_one and not self.is_over and self._budget.is_left()
-
-    def begin(self, loss: Any) -> tuple[torch_graphs.Timing, list[Any]] | None:
-        """The hooks of a pass that computes some gradients for nothing; None of another one."""
-        begin_ns = time.thread_time_ns()
-        losses = torch_graphs.losses(loss)
-        if losses is None:
-            return None
+    def _look(self, losses: list[Any]) -> tuple[torch_graphs.Timing, list[Any]] | None:
         if not torch_graphs.can_be_timed(losses):
             self.is_over = True
             return None
@@ -123,14 +104,9 @@ class _Looker:
         elif self.looks < _MOST_LOOKS:
             # what is needed now, or changes, was not computed for nothing before
             metadata.framework(_SOURCE, unused_gradients=None)
-        self._budget.spent_ns += time.thread_time_ns() - begin_ns
         return found
 
-    def end(self, timing: torch_graphs.Timing, handles: list[Any]) -> None:
-        """A pass is over, or was ended by an error, and counts for nothing then."""
-        if not torch_graphs.ended(timing, handles):
-            return
-        self.looks += 1
+    def _add(self, timing: torch_graphs.Timing) -> None:
         self._needless_ns += timing.spent_ns[1]
         self._whole_ns += sum(timing.spent_ns)
         told = metadata.facts.get("frameworks", {}).get(_SOURCE, {}).get("unused_gradients")
@@ -167,12 +143,16 @@ def _size(parameter: Any) -> int:
 _looker = _Looker()
 
 
+def _lookers() -> tuple[torch_graphs.Looker, ...]:
+    return _looker, torch_alike.looker, torch_selected.looker
+
+
 def watch(arguments: Any, keywords: Any) -> Any:
     """Looks at a backward pass that begins with these arguments; what `end` is to be given.
 
     None of nearly all of them, which nothing is due for: these are only counted.
     """
-    lookers = _looker, torch_alike.looker, torch_selected.looker
+    lookers = _lookers()
     is_due = any(one.passes + 1 >= one.due for one in lookers)
     try:
         if not is_due and not torch_compile.module().is_anomaly_enabled():
@@ -187,7 +167,7 @@ def watch(arguments: Any, keywords: Any) -> Any:
 def _looked_at(arguments: Any, keywords: Any) -> tuple[Any, Any]:
     """The looker at a pass and what its end is to be given, and those of anomaly mode; or None."""
     begun: Any = None
-    for looker in (_looker, torch_alike.looker, torch_selected.looker):
+    for looker in _lookers():
         if looker.is_due() and begun is None:
             begun = _guarded(_begun, looker, arguments, keywords)
             begun = None if begun is None else (looker, *begun)
@@ -225,6 +205,6 @@ def _guarded(action: AnyFunction, *arguments: Any) -> Any:
 
 
 def _failed(error: Exception) -> None:
-    for one in (_looker, torch_alike.looker, torch_selected.looker):
+    for one in _lookers():
         one.is_over = True
     notes.failure("graphs of backward passes are not looked at", error)
