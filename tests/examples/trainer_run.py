@@ -42,6 +42,16 @@ class Outcome:
         work = [self._work_s(rank) for rank in ranks]
         return float(sum(max(step) for step in zip(*work, strict=True)))
 
+    def without_s(self, part: str) -> float:
+        """Seconds that the job would be shorter without that part of its ranks' work.
+
+        Per stretch of work between two allreduces the slowest rank's: a rank that a busy machine
+        holds up meanwhile would have been waited for anyway.
+        """
+        own = [_stretches(self, rank) for rank in (0, 1)]
+        rest = [_stretches(self, rank, without=part) for rank in (0, 1)]
+        return sum(map(max, *own)) - sum(map(max, *rest))
+
     def _work_s(self, rank: int) -> list[float]:
         parts = [self.seconds(part, rank=rank) for part in WORK_PARTS]
         return [sum(step) for step in zip(*parts, strict=True)]
@@ -92,6 +102,18 @@ def finding(analysis: dict[str, Any], name: str) -> dict[str, Any]:
     """One finding of an analysis."""
     found: dict[str, Any] = next(f for f in analysis["findings"] if f["id"] == name)
     return found
+
+
+def _stretches(planted: Outcome, rank: int, *, without: str = "") -> list[float]:
+    """Seconds of work before, between and after the allreduces of the steps."""
+    before = _sums(planted, {"input", "forward", "backward"} - {without}, rank)
+    after = _sums(planted, {"optimizer", "evaluate", "checkpoint"} - {without}, rank)
+    return [sum(both) for both in zip([0.0, *after], [*before, 0.0], strict=True)]
+
+
+def _sums(planted: Outcome, parts: set[str], rank: int) -> list[float]:
+    times = [planted.seconds(part, rank=rank) for part in sorted(parts)]
+    return [sum(step) for step in zip(*times, strict=True)]
 
 
 def _outcome(output: str, log: Path) -> Outcome:
