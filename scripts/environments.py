@@ -36,11 +36,14 @@ DEVELOPERS_BUILD = (
 SELDOM_COLLECTED = (
     "import atexit, gc, os, sys; os.environ.get('SELDOM_COLLECTED') and"
     " (gc.set_threshold(700, 10, 1000), atexit.register(gc.freeze));"
-    " sys.modules.update(dict.fromkeys(os.environ.get('HIDDEN_MODULES', '').split()))\n"
+    " sys.modules.update(dict.fromkeys(os.environ.get('HIDDEN_MODULES', '').split()));"
+    " start = os.environ.get('LIGHT_START');"
+    " start and exec(open(start).read(), {'__name__': 'light_start'})\n"
 )
 """Where the variable is set, a process that loads PyTorch or TensorFlow does not look through all
 that these are for cycles, while it loads them and at its end: that is a fifth of what it takes.
-Modules that another one names cannot be imported: Keras loads all of scikit-learn where it can."""
+Modules that another one names cannot be imported: Keras loads all of scikit-learn where it can.
+A third one names a file to run first: tests/support/light_start.py."""
 
 
 class Perfscope(Enum):

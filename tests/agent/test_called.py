@@ -84,4 +84,4 @@ def test_of_a_function_that_may_learn_more_elsewhere_nothing_is_told(
     job: Callable[..., Job], tmp_path: Path, parts: dict[str, str]
 ) -> None:
     which = "type('Ranks', (), {'rank': 0})"
-    assert not told_of(job, tmp_path / "trace", seconds=2.0, which=which, **parts)
+    assert not told_of(job, tmp_path / "trace", seconds=1.0, which=which, **parts)

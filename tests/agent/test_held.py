@@ -44,7 +44,7 @@ def often(function, argument):
 often(the_same, Matrix(square))
 often(made_anew, square)
 often(changing, Matrix(square.copy()))
-end = time.monotonic() + 2
+end = time.monotonic() + 1
 while time.monotonic() < end:
     drawn(Drawn(square))
 """

@@ -44,6 +44,14 @@ def test_after_one_that_takes_too_long_others_run(record: Recorder) -> None:
     assert (done.exit_code, done.stdout) == (0, "\N{GREEK SMALL LETTER MU}\n")
 
 
+def test_where_it_was_ended_from_outside_a_run_has_a_new_one(record: Recorder) -> None:
+    assert record(["true"]).exit_code == 0
+    process = forked_runs._first[0]._process
+    process.kill()
+    process.wait()
+    assert record(["true"]).exit_code == 0
+
+
 def test_two_at_once(record: Recorder, tmp_path: Path) -> None:
     """The second one has a process of its own."""
     meet = "mkdir {0}; until [ -d {1} ]; do sleep 0.1; done; echo {0}"

@@ -96,7 +96,7 @@ def test_control_c_reaches_the_job_once_and_its_exit_code_counts(tmp_path: Path)
 
 
 def test_control_c_ends_a_job_that_does_not_handle_it_as_without_perfscope(tmp_path: Path) -> None:
-    job = ["sh", "-c", "echo > ready; sleep 60"]
+    job = ["sh", "-c", "echo > ready; exec sleep 60"]  # a fork might miss it
     with on_a_terminal(perfscope_command("run", "--", *job), tmp_path) as (pid, terminal):
         wait_for_text(tmp_path / "ready")
         os.write(terminal, b"\x03")

@@ -47,6 +47,10 @@ class _First:
                 stderr=subprocess.DEVNULL,
             )
 
+    def is_there(self) -> bool:
+        """Whether it lives on: who ends all that a test has started ends it as well."""
+        return self._process.poll() is None
+
     def end(self) -> None:
         """Leaves it, and so has it end."""
         self.asked.close()
@@ -93,6 +97,8 @@ def run(
     if not _lock.acquire(blocking=False):
         return None
     try:
+        if _first and not _first[0].is_there():
+            _first.pop().end()
         if not _first:
             _first.append(_First(login))
         request = {"words": list(words), "cwd": str(cwd), "variables": dict(variables)}

@@ -70,6 +70,7 @@ def job_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     variables = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     variables.setdefault("LANG", "C.UTF-8")
     variables["SELDOM_COLLECTED"] = "1"  # scripts/environments.py: in what loads PyTorch
+    variables["LIGHT_START"] = str(REPOSITORY / "tests/support/light_start.py")  # there, too
     variables["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"  # a rank of MPICH that waits leaves its CPU
     variables.update(extra or {})
     return variables

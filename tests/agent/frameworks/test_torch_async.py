@@ -33,7 +33,6 @@ dist.destroy_process_group()
 SHARDED_AND_PIPELINED = """
 import os
 import torch, torch.distributed as dist, torch.multiprocessing as multiprocessing
-import torch._dynamo  # an optimizer loads it with its first step
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, ScheduleGPipe

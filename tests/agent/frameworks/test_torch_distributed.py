@@ -182,7 +182,6 @@ def other_work(rank, _):
         model(torch.ones(4, 8))
 
 if __name__ == "__main__":
-    import torch._dynamo  # an optimizer loads it with its first step
     for work in (group, gradients, other_work):
         store = "file://" + os.path.abspath(work.__name__)
         multiprocessing.start_processes(work, (store,), nprocs=2, start_method=sys.argv[1])

@@ -8,7 +8,6 @@ from tests.agent.frameworks.torch_forks import ran
 
 TABLE = """
 import atexit, gc, os, sys, torch
-import torch._dynamo  # an optimizer loads it with its first step
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 gc.freeze()  # each fork would look through all of it at its end, for a second

@@ -8,7 +8,6 @@ from tests.support import environments
 
 ALL = """
 import atexit, gc, os, runpy, sys, torch
-import torch._dynamo  # an optimizer loads it with its first step
 gc.freeze()  # each fork would look through all of it at its end, for a second
 for program in sys.argv[1:]:
     if not os.fork():
