@@ -120,6 +120,17 @@ def any_mpi(request: pytest.FixtureRequest) -> Mpi:
     return environments.mpi(request.param)
 
 
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.long] if name == "intelmpi" else [])
+        for name in environments.MPI_NAMES
+    ]
+)
+def each_abi(request: pytest.FixtureRequest) -> Mpi:
+    """The same, for what handles and constants alone may change: Intel MPI has those of MPICH."""
+    return environments.mpi(request.param)
+
+
 @pytest.fixture
 def mpich() -> Mpi:
     """MPICH alone, the quickest to start, for tests in which the library does not matter."""

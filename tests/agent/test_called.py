@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.agent.jobs import Job
-from tests.agent.test_operands import run_and_tell
+from tests.agent.test_operands import MEET_OFTEN, run_and_tell
 
 PROGRAM = """
 pace._LATE_NS = 1 << 40  # on a crowded machine a look may come late, which is still one
@@ -36,7 +36,7 @@ def told_of(
     job: Callable[..., Job], directory: Path, seconds: float = 60.0, **parts: Any
 ) -> list[dict[str, Any]]:
     """What a job told of `transform`, that was called until it had been looked at three times."""
-    program = PROGRAM.format(**{"seconds": seconds, **USUAL, **parts})
+    program = MEET_OFTEN + PROGRAM.format(**{"seconds": seconds, **USUAL, **parts})
     told = run_and_tell(job, program, directory=directory)["called"]
     return [one for one in told if one["place"].startswith("transform\x1f")]
 

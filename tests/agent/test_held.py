@@ -5,7 +5,7 @@ from collections.abc import Callable
 from perfscope.agent.perfscope_agent import held
 from perfscope.agent.perfscope_agent.operand_arrays import Array
 from tests.agent.jobs import Job
-from tests.agent.test_operands import run_and_tell, seen
+from tests.agent.test_operands import MEET_OFTEN, run_and_tell, seen
 
 OBJECTS_OF_ARRAYS = """
 import pickle, random
@@ -54,7 +54,7 @@ def test_what_an_object_holds_is_known_where_nothing_of_it_is_kept_by_c(
     job: Callable[..., Job],
 ) -> None:
     """A random generator inside it would change without being seen to."""
-    told = run_and_tell(job, OBJECTS_OF_ARRAYS)
+    told = run_and_tell(job, MEET_OFTEN + OBJECTS_OF_ARRAYS)
     for function in ("the_same", "made_anew"):
         found = [one for one in seen(told, function, "matrix") if one["looks"] > 2]
         assert found
@@ -109,7 +109,7 @@ def {0}(holder):
 
 def test_objects_that_are_built_otherwise_are_told_apart(job: Callable[..., Job]) -> None:
     """Each holds the same array; what is built alike is the same wherever it lies."""
-    text = DIFFERENT
+    text = MEET_OFTEN + DIFFERENT
     for name, (one, other) in BUILT_OTHERWISE.items():
         holders = [f"lambda: Holder(square, {value})" for value in (one, other)]
         text += FUNCTION.format(name) + FUNCTION.format(f"same_{name}")

@@ -20,7 +20,6 @@ import threading, time
 import numpy as np
 from perfscope_agent import operands, pace
 pace._SHARE = pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
-pace._MEETING_BITS, pace._MEETING_NS = 26, 1 << 26  # meetings come eight times as often
 rng = np.random.default_rng(1)
 def looks_at(function):  # at each place of it that was looked at, and at its results
     sites = list(operands.looker._sites.values()) if operands.looker else []
@@ -32,6 +31,9 @@ def repeat_often(function, *arguments):
     while sum(looks >= 4 and results >= 2 for looks, results in looks_at(function)) < 2:
         function(*arguments)
 square = rng.normal(size=(300, 300)) + 300 * np.eye(300)
+"""
+MEET_OFTEN = """
+pace._MEETING_BITS, pace._MEETING_NS = 26, 1 << 26  # eight times as often
 """
 REPEATED = """
 def the_same(matrix):
@@ -170,7 +172,7 @@ def results(told: dict[str, Any], function: str) -> list[int]:
 
 
 def test_contents_and_results_that_never_change_are_one(job: Callable[..., Job]) -> None:
-    told = run_and_tell(job, REPEATED)
+    told = run_and_tell(job, MEET_OFTEN + REPEATED)
     same = seen(told, "the_same", "inverse")
     assert {one["contents"] for one in same if one["looks"] > 1} == {1}
     assert set(results(told, "the_same")) == {1}

@@ -58,12 +58,32 @@ def start(library: Path, tmp_path: Path) -> Start:
     return run
 
 
+class Once(Protocol):
+    """What the fixture `once` is."""
+
+    def __call__(self, mpi: Mpi, ranks: int, program: str, *arguments: str) -> list[Recording]:
+        """What a program of jobs/ leaves under an MPI library, recorded for the first who asks."""
+
+
 @pytest.fixture
-def families(mpi: Mpi, library: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
+def once(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Recordings that several tests share."""
+
+    def run(mpi: Mpi, ranks: int, program: str, *arguments: str) -> list[Recording]:
+        directory = tmp_path_factory.getbasetemp() / f"{program}-{mpi.name}"
+        if not directory.exists():
+            job = running.run_mpi(
+                mpi, ranks, program, *arguments, library=library, directory=directory
+            )
+            (directory / "exit_code").write_text(f"{job.exit_code}\n{job.stderr}")
+        told = (directory / "exit_code").read_text()
+        assert told.startswith("0\n"), told
+        return decode_all(directory)
+
+    return run
+
+
+@pytest.fixture
+def families(mpi: Mpi, once: Once) -> list[Recording]:
     """The recordings of jobs/families.py on three ranks, made once for each MPI library."""
-    directory = tmp_path_factory.getbasetemp() / f"families-{mpi.name}"
-    if not directory.exists():
-        job = running.run_mpi(mpi, 3, "families.py", library=library, directory=directory)
-        (directory / "exit_code").write_text(f"{job.exit_code}\n{job.stderr}")
-    assert (directory / "exit_code").read_text() == "0\n"
-    return decode_all(directory)
+    return once(mpi, 3, "families.py")

@@ -18,9 +18,9 @@ BOTH = (0, 1)
 
 @pytest.mark.parametrize("way", ["callback", "pmpi"])
 def test_a_communicator_freed_elsewhere_is_never_taken_for_the_next_one(
-    mpi: Mpi, start: Start, way: str
+    each_abi: Mpi, start: Start, way: str
 ) -> None:
-    job = start(mpi, 2, "handles.py", way).succeeded()
+    job = start(each_abi, 2, "handles.py", way).succeeded()
     for recording in job.recordings:
         barriers = [recording.members(r) for r in recording.operations("MPI_Barrier")]
         assert barriers == ROUNDS * [BOTH, (recording.rank,), (recording.rank,)]
@@ -29,9 +29,9 @@ def test_a_communicator_freed_elsewhere_is_never_taken_for_the_next_one(
 
 
 def test_a_request_or_window_freed_in_a_callback_is_never_taken_for_the_next_one(
-    mpi: Mpi, start: Start
+    each_abi: Mpi, start: Start
 ) -> None:
-    job = start(mpi, 2, "handles.py", "maps")
+    job = start(each_abi, 2, "handles.py", "maps")
     assert job.exit_code == 0, job.stderr
     for recording in job.recordings:
         fences = [recording.members(r) for r in recording.operations("MPI_Win_fence")]
@@ -44,9 +44,9 @@ def test_a_request_or_window_freed_in_a_callback_is_never_taken_for_the_next_one
 
 
 def test_a_duplicate_that_completed_unseen_is_not_looked_for_in_memory_that_is_gone(
-    mpi: Mpi, start: Start
+    each_abi: Mpi, start: Start
 ) -> None:
-    job = start(mpi, 2, "handles.py", "duplicates")
+    job = start(each_abi, 2, "handles.py", "duplicates")
     assert job.exit_code == 0, job.stderr
     for recording in job.recordings:
         peers = {r.peer for r in recording.completions() if r.name == "MPI_Irecv"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.recorder import running
+from tests.native.recorder.conftest import Once
 from tests.native.recorder.decode import Recording
 from tests.support.environments import Mpi
 from tests.support.requirements import require_tool
@@ -18,17 +19,13 @@ CYCLES = 14
 
 
 @pytest.fixture
-def recordings(mpi: Mpi, library: Path, tmp_path: Path) -> list[Recording]:
+def recordings(each_abi: Mpi, once: Once, tmp_path: Path) -> list[Recording]:
     """Two ranks that exchange what Horovod's thread does."""
     place = tmp_path / "horovod" / "tensorflow" / "mpi_lib.so"
     place.parent.mkdir(parents=True)
     source = running.JOBS / "mpi_lib.c"
     subprocess.run([require_tool("cc"), "-O0", "-shared", "-fPIC", "-o", place, source], check=True)
-    job = running.run_mpi(
-        mpi, 2, "horovod_cycles.py", str(place), library=library, directory=tmp_path / "run"
-    )
-    assert job.exit_code == 0, job.stderr
-    return job.recordings
+    return once(each_abi, 2, "horovod_cycles.py", str(place))
 
 
 def test_control_is_told_apart_and_joined(recordings: list[Recording]) -> None:

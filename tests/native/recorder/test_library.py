@@ -162,7 +162,7 @@ def sanitized() -> Path:
 
 
 SANITIZED = [
-    (name, program)
+    pytest.param(name, program, marks=[pytest.mark.long] if name == "intelmpi" else [])
     for name in environments.MPI_NAMES
     for program in ("families.py", "threads.py 20", "forking.py")
     if (name, program) != ("mpich", "families.py")  # scripts/sanitize.sh runs it

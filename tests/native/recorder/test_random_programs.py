@@ -135,15 +135,17 @@ def check_identities(program: Program, recordings: list[Recording]) -> None:
     assert len(pairs) == len({comm for comm, _ in pairs}) == len({number for _, number in pairs})
 
 
-@pytest.mark.parametrize("variant", ["mpich", "openmpi", "intelmpi"])
+@pytest.mark.parametrize(
+    "variant", ["mpich", "openmpi", pytest.param("intelmpi", marks=pytest.mark.long)]
+)
 def test_in_c(variant: str, library: Path, tmp_path: Path) -> None:
     program = generate(SEEDS[0], size=RANKS)
     check(program, *build(program, variant, tmp_path), library, tmp_path)
 
 
-def test_with_mpi4py(mpi: Mpi, library: Path, tmp_path: Path) -> None:
+def test_with_mpi4py(each_abi: Mpi, library: Path, tmp_path: Path) -> None:
     program = generate(SEEDS[1], size=RANKS)
-    check(program, *write(program, mpi.name, tmp_path), library, tmp_path)
+    check(program, *write(program, each_abi.name, tmp_path), library, tmp_path)
 
 
 @pytest.mark.long

@@ -33,8 +33,8 @@ def check_location(recording: Recording, tid: int) -> None:
     assert all(a.t1 <= b.t0 for a, b in pairwise(calls))
 
 
-def test_two_threads_calling_at_once(mpi: Mpi, start: Start) -> None:
-    job = start(mpi, 2, "threads.py", str(CALLS)).succeeded()
+def test_two_threads_calling_at_once(each_abi: Mpi, start: Start) -> None:
+    job = start(each_abi, 2, "threads.py", str(CALLS)).succeeded()
     for recording in job.recordings:
         assert recording.flags & PROVIDED_MULTIPLE
         for name in ("MPI_Allreduce", "MPI_Irecv", "MPI_Isend", "MPI_Waitall"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.recorder.conftest import Start
+from tests.native.recorder.conftest import Once
 from tests.native.recorder.decode import PEER_NONE, PEER_PROC_NULL, Recording
 from tests.support.environments import Mpi
 
@@ -93,14 +93,15 @@ def groups(rank: int) -> list[Said]:
 FAMILIES = {"neighbors": neighbors, "one_sided": one_sided, "files": files, "groups": groups}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_each_call_once_with_peer_and_bytes(
-    family: str, mpi: Mpi, start: Start, tmp_path: Path
-) -> None:
-    job = start(mpi, SIZE, "windows_and_files.py", str(tmp_path / "file"), family)
-    assert job.exit_code == 0, job.stderr
-    for rank, recording in enumerate(job.recordings):
-        assert said(recording) == FAMILIES[family](rank)
+@pytest.fixture
+def recordings(each_abi: Mpi, once: Once, tmp_path: Path) -> list[Recording]:
+    """Those of all families, one after the other."""
+    return once(each_abi, SIZE, "windows_and_files.py", str(tmp_path / "file"), *FAMILIES)
+
+
+def test_each_call_once_with_peer_and_bytes(recordings: list[Recording]) -> None:
+    for rank, recording in enumerate(recordings):
+        assert said(recording) == [call for one in FAMILIES.values() for call in one(rank)]
         for record in recording.operations("MPI_Put", "MPI_File_open", "MPI_Neighbor_alltoall"):
             assert sorted(recording.members(record)) == [*EVERYBODY]
         started = [
@@ -110,16 +111,12 @@ def test_each_call_once_with_peer_and_bytes(
         assert [r.request for r in recording.completions()] == requests
 
 
-def test_a_merged_communicator_has_one_identity(mpi: Mpi, start: Start) -> None:
-    job = start(mpi, SIZE, "windows_and_files.py", "none", "groups")
-    assert job.exit_code == 0, job.stderr
+def test_a_merged_communicator_has_one_identity(recordings: list[Recording]) -> None:
     [identity] = {
         recording.communicators[record.comm].identity
-        for recording in job.recordings
+        for recording in recordings
         for record in recording.operations("MPI_Allreduce")
     }
     assert identity not in {
-        r.communicators[x.comm].identity
-        for r in job.recordings
-        for x in r.operations("MPI_Comm_split")
+        r.communicators[x.comm].identity for r in recordings for x in r.operations("MPI_Comm_split")
     }
