@@ -15,7 +15,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Small: TypeAlias = npt.NDArray[np.int32]
-Tags: TypeAlias = tuple[Small, int, Small | None]
+Tags: TypeAlias = tuple[SmallCodes, int, Small | None]
 SmallCodes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Of 16 or 32 bits each."""
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -359,6 +359,12 @@ def work_by_cell(
     ranks: int,
 ) -> Floats:
     """Chosen pieces of work by segment and rank of their rows, flattened (segments, ranks)."""
+
+def work_before(row: Small, ns: Floats, rows: Ints, all_rows: int) -> Floats:
+    """The pieces of work before some rows, added up in order, shaped as `rows`."""
+
+def times_before(row: Small, ns: Floats, rows: Ints, factor: Floats, all_rows: int) -> Floats:
+    """Pieces of work, those before some rows times what `factor` has for the row."""
 
 def rescaled(
     row: Small,
@@ -997,7 +1003,7 @@ class Replay:
         gap: npt.NDArray[np.float64],
         transfer: npt.NDArray[np.float64],
         *,
-        piece_starts: npt.NDArray[np.int64],
+        piece_starts: SmallCodes,
         ns: npt.NDArray[np.float64],
         waits_at_end: npt.NDArray[np.uint8],
         waits: npt.NDArray[np.float64] | None = None,

@@ -89,7 +89,7 @@ public:
             odd[row] = static_cast<int32_t>(row % 2);
         std::iota(starts.begin(), starts.end(), 0);
         const Waiting waiting{std::vector<uint8_t>(ranks_, 1), nullptr};
-        const Pieces pieces{view(starts), gap_.data()};
+        const Pieces pieces{starts.data(), starts.size(), gap_.data()};
         const Tags tags{none.data(), 2}, others{odd.data(), 3, none.data()};
         const std::vector<size_t> edges{0, program.segments() / 2, program.segments()};
         const DelayCost cost = delay_cost(program, costs, pieces, waiting, {others, tags}, edges, THREADS)[1];

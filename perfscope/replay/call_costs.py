@@ -64,13 +64,24 @@ class CallCosts:
             RefusedEditError: there are none, some are nonblocking, or latency and bandwidth are not
                 known apart.
         """
-        chosen = (self.size > 0) & (self.ranks > 1)
-        if operation is not None:
-            chosen &= self.op == _code(operation)
+        code = None if operation is None else _code(operation)
+        chosen, unknown = np.zeros((2, len(transfer)), np.bool_)
+        result = transfer.copy()
+        for here in blocks(len(transfer)):
+            own = (self.size[here] > 0) & (self.ranks[here] > 1)
+            if code is not None:
+                own &= self.op[here] == code
+            chosen[here] = own
+            self._scale(np.flatnonzero(own) + here.start, factor, result, unknown)
         if not np.any(chosen):
             what = "collective of known size" if operation is None else f"{operation} of known size"
             raise RefusedEditError(f"the run has no {what}")
-        every = np.flatnonzero(chosen)
+        if transfer[unknown].sum() > UNIMPORTANT_SHARE * transfer[chosen].sum():
+            raise RefusedEditError(self._not_apart(transfer, unknown, factor))
+        return result, chosen
+
+    def _scale(self, every: Ints, factor: float, result: Floats, unknown: Bools) -> None:
+        """The same of some rows, which have collectives; `unknown` are those without a curve."""
         op, members = self.op[every], self.ranks[every]
         later = np.flatnonzero(NONBLOCKING.take(np.maximum(op, 0)))
         if len(later):
@@ -78,7 +89,6 @@ class CallCosts:
                 f"{name_of(int(op[later[0]]))} is nonblocking: its transfer lies in the calls "
                 "that wait for it"
             )
-        result, unknown = transfer.copy(), np.zeros(len(transfer), np.bool_)
         kinds = np.unique((op.astype(np.int64) << 32) | members)
         for code, ranks in zip((kinds >> 32).tolist(), (kinds & 0xFFFFFFFF).tolist(), strict=True):
             rows = every[(op == code) & (members == ranks)]
@@ -86,13 +96,8 @@ class CallCosts:
             if curve is None:
                 unknown[rows] = True
                 continue
-            moved = float(bus_factor(np.array([code]), np.array([ranks]))[0])
-            for here in blocks(len(rows)):
-                x = self.size[rows[here]] * moved
-                result[rows[here]] *= curve.seconds(x * factor) / curve.seconds(x)
-        if transfer[unknown].sum() > UNIMPORTANT_SHARE * transfer[chosen].sum():
-            raise RefusedEditError(self._not_apart(transfer, unknown, factor))
-        return result, chosen
+            x = self.size[rows] * float(bus_factor(np.array([code]), np.array([ranks]))[0])
+            result[rows] *= curve.seconds(x * factor) / curve.seconds(x)
 
     def _not_apart(self, transfer: Floats, unknown: Bools, factor: float) -> str:
         worst = int(np.argmax(np.where(unknown, transfer, -1.0)))

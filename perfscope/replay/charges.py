@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from perfscope.arrays import Floats, Int32s, Ints
+from perfscope.arrays import Floats, Ints, SmallCodes, narrowed
 from perfscope.attribution.ledger import ACCOUNTS
 from perfscope.matching.pool import dense
 from perfscope.metrics.results import Results
@@ -48,7 +48,7 @@ class Kinds:
     """Every kind of work, communication alone as the last, and the kind of each piece."""
 
     causes: tuple[Cause, ...]
-    of_piece: Int32s
+    of_piece: SmallCodes
 
     @classmethod
     def of(cls, results: Results, program: Program) -> Kinds:
@@ -56,7 +56,7 @@ class Kinds:
         function = _worth_naming(program.functions.of_piece, program.work.ns)
         account, phase = program.work.account, program.phase
         if not len(account):
-            return cls((Cause(None),), np.empty(0, np.int32))
+            return cls((Cause(None),), np.empty(0, np.int8))
         activity = program.functions.activity
         kind = dense(account, phase, function, activity)
         first = np.zeros(int(kind.max()) + 1, np.int64)
@@ -71,7 +71,7 @@ class Kinds:
             )
             for piece in first.tolist()
         ]
-        return cls((*causes, Cause(None)), kind.astype(np.int32))
+        return cls((*causes, Cause(None)), narrowed(kind))
 
 
 def charges(found: dict[str, Any], kinds: Kinds, steps: Steps, waits: MeasuredWaits) -> Charges:

@@ -228,7 +228,8 @@ def _columns_of(
     )
     row += np.int32(first)
     fixed = Fixed.of(fixed_ns)
-    collects = _collects(lives, begin, np.searchsorted(row, first_rows))
+    # numbers of two widths would make a wide copy of the column
+    collects = _collects(lives, begin, np.searchsorted(row, first_rows.astype(row.dtype)))
     return row, account, ns, phase, stack, begin, fixed.row + np.int32(first), fixed.ns, collects
 
 

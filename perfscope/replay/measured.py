@@ -42,7 +42,7 @@ def measured_waits(results: Results, program: Program) -> MeasuredWaits:
     focus, pool = results.focus, results.waits.pool
     inside = np.zeros(program.row_count)
     rows, before = [np.empty(0, np.int64)], [np.empty(0)]
-    bounds = np.searchsorted(program.row_rank, np.arange(len(program.ranks) + 1))
+    bounds = np.append(program.cut_rows[0], program.row_count)  # rows of a rank lie together
     for place, timeline in enumerate(results.timelines):
         first, end = int(bounds[place]), int(bounds[place + 1])
         found = engine.row_waits(

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfscope.arrays import Bools, Floats, Ints, taken
+from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
 from perfscope.metrics.results import Results
@@ -207,15 +208,12 @@ def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> 
 
 def _with_fewer_calls(program: Program, together: _Together) -> Work:
     """The work of the ranks, less what calling MPI took for all calls of a group but the first."""
-    later = together.rows[~together.is_first].ravel()
-    gap = program.before_rows(program.work, program.work.ns)
-    left = np.ones(program.row_count)
-    spent = np.minimum(_call_ns(gap, together)[program.row_rank[later]], gap[later])
-    left[later] = 1.0 - np.divide(spent, gap[later], out=np.zeros(len(later)), where=gap[later] > 0)
-    del gap
-    ns = taken(left, program.work.row)
-    ns *= program.work.ns
-    return replace(program.work, ns=ns)
+    later, work, rows = together.rows[~together.is_first], program.work, program.row_count
+    gap = engine.work_before(work.row, work.ns, later.ravel(), rows).reshape(later.shape)
+    spent = np.minimum(_call_ns(gap), gap)
+    left = 1.0 - np.divide(spent, gap, out=np.zeros_like(gap), where=gap > 0)
+    ns = engine.times_before(work.row, work.ns, later.ravel(), left.ravel(), rows)
+    return replace(work, ns=ns)
 
 
 def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: int) -> _Together:
@@ -228,7 +226,7 @@ def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: in
     if len(instances) and len(own):
         # the first member of a meeting of all ranks is a call of the first rank
         first, called = instances.members[instances.starts[:-1]], program.pool_row[own]
-        place = np.minimum(np.searchsorted(called, first), len(own) - 1)
+        place = np.minimum(np.searchsorted(called, first.astype(called.dtype)), len(own) - 1)
         cut = np.where(called[place] == first, place, -1)
         sizes = np.where(cut >= 0, costs.size[own[cut]], 0)
     groups = close_groups(pool, instances, sizes, most_bytes=most_bytes)
@@ -247,11 +245,10 @@ def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: in
     return _Together(rows[is_joined], np.flatnonzero(~follows[is_joined]))
 
 
-def _call_ns(gap: Floats, together: _Together) -> Floats:
+def _call_ns(between: Floats) -> Floats:
     """What it costs each rank to call MPI once more: the usual least time between two calls.
 
-    `gap` is nanoseconds of work before each row, shape (rows,).
+    `between` is nanoseconds of work before calls, shape (calls, ranks).
     """
-    between = gap[together.rows[~together.is_first]]
     result: Floats = np.minimum(np.quantile(between, 0.25, axis=0), MOST_CALL_NS)
     return result

@@ -3,15 +3,15 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from perfscope.arrays import Floats, Int32s, Ints
+from perfscope.arrays import Floats, Int32s, Ints, SmallCodes
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
 from perfscope.schema.common import DelayCause
 from perfscope.units import NS
 
 LEAST_S = 1e-9
+MOST_PIECES = int(np.iinfo(np.int32).max)
 
 
 def resolved(seconds: float) -> float:
@@ -36,8 +36,9 @@ class WorkOfRows:
         self._alone = np.searchsorted(row, fixed.row, side="right")
         counts = np.bincount(row, minlength=program.row_count)
         counts[fixed.row] += 1
-        starts = np.zeros(program.row_count + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
+        kind = np.int32 if len(row) + len(fixed.row) <= MOST_PIECES else np.int64
+        starts = np.zeros(program.row_count + 1, kind)
+        np.cumsum(counts, dtype=kind, out=starts[1:])
         del counts
         self.gap_ns: Floats = program.gaps_ns(program.work)
         self.columns: dict[str, Any] = {
@@ -47,19 +48,19 @@ class WorkOfRows:
         }
 
     def by(
-        self, kind: npt.NDArray[np.integer], kinds: int, units: Int32s | None = None
-    ) -> tuple[Int32s, int, Int32s | None]:
+        self, kind: SmallCodes, kinds: int, units: Int32s | None = None
+    ) -> tuple[SmallCodes, int, Int32s | None]:
         """One way to tell the work, for the engine's delay costs; communication alone is last.
 
         Each piece has a `kind` below `kinds`, shape (pieces,). Without `units`, which rows belong
         to, it is told what was charged to each rank and who waited for whom, and with them what was
         charged when.
         """
-        tag = kind.astype(np.int32, copy=False)
-        if self._order is not None:
-            tag = tag[self._order]
+        tag = kind if self._order is None else kind[self._order]
         if len(self._alone):
-            tag = np.insert(tag, self._alone, kinds)
+            tag = np.insert(
+                tag.astype(np.min_scalar_type(-1 - kinds), copy=False), self._alone, kinds
+            )
         return tag, kinds + 1, units
 
 
@@ -68,7 +69,8 @@ class PhaseTags:
 
     def __init__(self, results: Results, program: Program, work: WorkOfRows) -> None:
         ids = results.phase_ids
-        phase = np.where(program.phase >= 0, program.phase, np.int32(len(ids)))
+        phase = program.phase.astype(np.min_scalar_type(-1 - len(ids)))
+        phase[phase < 0] = len(ids)
         self.of_work = work.by(phase, len(ids) + 1)
         self.names: tuple[str | None, ...] = (*ids, "", None)
         self._ranks = program.ranks

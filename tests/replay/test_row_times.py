@@ -104,8 +104,37 @@ def test_sums_over_some_rows(seed: int) -> None:
     assert _core.work_by_phase(row, ns, phases, rows, 60, 4).tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_work_before_some_rows(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    row, ns = chance.integers(0, 60, 200).astype(np.int32), chance.random(200)
+    rows = chance.permutation(60)[: int(chance.integers(0, 60))]
+    factor, times, before = chance.random(len(rows)), ns.copy(), np.zeros(60)
+    for piece, of in enumerate(row.tolist()):
+        before[of] += ns[piece]
+        for place in np.flatnonzero(rows == of).tolist():
+            times[piece] *= factor[place]
+    assert _core.work_before(row, ns, rows, 60).tolist() == before[rows].tolist()
+    assert _core.times_before(row, ns, rows, factor, 60).tolist() == times.tolist()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_by_unit_and_rank(seed: int) -> None:
+    """Rows of a unit and rank mostly follow each other, and some come later."""
+    chance = np.random.default_rng(seed)
+    unit = np.repeat(chance.integers(0, 4, 20), chance.integers(1, 6, 20)).astype(np.int32)
+    rank = np.repeat(chance.integers(0, 3, len(unit)), 2)[: len(unit)].astype(np.int8)
+    gap, transfer = chance.random((2, len(unit)))
+    wanted = np.zeros((4, 3, 2))
+    for place in range(len(unit)):
+        wanted[unit[place], rank[place]] += gap[place] + transfer[place], transfer[place]
+    found = _core.sums_by_unit(gap, transfer, unit, rank, units=4, ranks=3)
+    assert found.tolist() == wanted.ravel().tolist()
+
+
 def test_times_that_do_not_fit_are_refused() -> None:
     some, small, two = np.arange(3), np.zeros(3, np.int32), np.zeros(2, np.uint8)
+    ns = np.zeros(3)
     with pytest.raises(ValueError, match="do not fit"):
         _core.row_waits(some, two[:1], WAITING, small, some, some, 0, 1)
     with pytest.raises(ValueError, match="do not fit"):
@@ -124,5 +153,8 @@ def test_times_that_do_not_fit_are_refused() -> None:
             _core.units_of_moments(clocks, at, small, small[:2], some, small)
     with pytest.raises(ValueError, match="does not fit"):
         _core.sums_by_key(np.zeros(3), some, small + 2, 2)
+    for row, rows, factor in ((small + 3, some, ns), (small, some + 1, ns), (small, some, ns[:2])):
+        with pytest.raises(ValueError, match="does not fit"):
+            _core.times_before(row, ns, rows, factor, 3)
     with pytest.raises(ValueError, match="does not fit"):
         _core.work_by_phase(small, np.zeros(3), small, some + 1, 3, 1)

@@ -81,6 +81,29 @@ def test_the_largest_cost_of_a_part_is_that_of_its_waits() -> None:
     assert cost["ns"].tolist() == [5.0, 9.0]
 
 
+@pytest.mark.parametrize("ranks", [4, 80])
+def test_delay_costs_of_narrow_columns_are_those_of_wide_ones(ranks: int) -> None:
+    """Of 80 ranks they are made in windows."""
+    window = exchanging(ranks, 300, cut_every=4)
+    rows, chance = len(window.gap_ns), np.random.default_rng(ranks)
+    starts = np.concatenate([[0], np.cumsum(chance.integers(0, 4, rows))])
+    ns, tag = chance.random(starts[-1]), chance.integers(0, 100, starts[-1])
+    units = np.arange(rows, dtype=np.int32) // 7
+    told = []
+    for of_starts, of_tag in ((np.int64, np.int32), (np.int32, np.int16), (np.int64, np.int8)):
+        found = window.engine(2).delay_cost(
+            *(window.gap_ns, window.transfer_ns),
+            piece_starts=starts.astype(of_starts),
+            ns=ns,
+            waits_at_end=np.ones(ranks, np.uint8),
+            tags=[(tag.astype(of_tag), 101, None), (tag.astype(of_tag), 101, units)],
+        )
+        told.append([{name: np.asarray(one[name]).tolist() for name in one} for one in found])
+    assert told[0][0]["waiting"] > 0
+    assert told[0][1]["charged_ns"]
+    assert told[0] == told[1] == told[2]
+
+
 @pytest.mark.parametrize("ranks", [8, 300])
 def test_who_waits_for_whom_adds_up_whether_pairs_have_places_or_not(ranks: int) -> None:
     """Of 300 ranks there are more pairs than rows by far."""

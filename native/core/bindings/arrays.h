@@ -15,20 +15,22 @@ namespace perfscope {
 template <class T> using Column = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
 // A one-dimensional numpy array that owns the numbers.
-template <class T> nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>> to_numpy(std::vector<T> &&values)
+template <class T, class Allocator>
+nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>> to_numpy(std::vector<T, Allocator> &&values)
 {
-    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    using Values = std::vector<T, Allocator>;
+    auto kept = std::make_unique<Values>(std::move(values));
     const size_t shape[1] = {kept->size()};
     T *data = kept->data();
-    nanobind::capsule owner(kept.get(), [](void *pointer) noexcept { delete static_cast<std::vector<T> *>(pointer); });
+    nanobind::capsule owner(kept.get(), [](void *pointer) noexcept { delete static_cast<Values *>(pointer); });
     kept.release();
     return nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(data, 1, shape, owner);
 }
 
 // Whether a column tells where each part of so many begins, and the end behind the last one.
-inline bool are_starts(const Column<int64_t> &starts, size_t count)
+template <class Number> bool are_starts(const Column<Number> &starts, size_t count)
 {
-    const int64_t *first = starts.data(), *behind = first + starts.size();
+    const Number *first = starts.data(), *behind = first + starts.size();
     return starts.size() && *first == 0 && std::is_sorted(first, behind) && static_cast<size_t>(behind[-1]) == count;
 }
 

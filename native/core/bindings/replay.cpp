@@ -5,6 +5,7 @@
 #include "replay/delay_cost.h"
 #include "replay/row_work.h"
 #include "replay/times.h"
+#include "small_codes.h"
 
 #include <algorithm>
 #include <nanobind/stl/optional.h>
@@ -21,7 +22,7 @@ namespace perfscope {
 using Ints = Column<int64_t>;
 using Small = Column<int32_t>;
 using Floats = Column<double>;
-using AskedTags = std::tuple<Small, size_t, std::optional<Small>>; // as Tags
+using AskedTags = std::tuple<Codes, size_t, std::optional<Small>>; // as Tags
 template <class T> using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 static unsigned cores()
@@ -142,7 +143,7 @@ public:
         return {to_numpy(std::move(result.work_rows)), to_numpy(std::move(result.transfer_rows))};
     }
 
-    nb::list delays(const Floats &gap, const Floats &transfer, const Ints &piece_starts, const Floats &ns,
+    nb::list delays(const Floats &gap, const Floats &transfer, const AnyColumn &piece_starts, const Floats &ns,
                     const Column<uint8_t> &waits_at_end, const std::optional<Floats> &waits,
                     const std::vector<AskedTags> &tags, const std::optional<Ints> &edges) const
     {
@@ -208,13 +209,13 @@ private:
     {
         std::vector<Tags> all;
         for (const auto &[tag, count, units] : asked) {
-            const auto is_tag = [&, most = count](int32_t one) { return one >= 0 && static_cast<size_t>(one) < most; };
-            if (tag.size() != pieces || !std::all_of(tag.data(), tag.data() + pieces, is_tag))
+            const bool are_tags = std::visit([most = count](const auto &column) { return are_below(column, most); }, tag);
+            if (size_of(tag) != pieces || !are_tags)
                 throw ReplayError("the tags do not fit the pieces of work");
             if (units && (units->size() != program_.rows() ||
                           std::any_of(units->data(), units->data() + units->size(), [](int32_t unit) { return unit < 0; })))
                 throw ReplayError("the units of time do not fit the rows");
-            all.push_back({tag.data(), count, units ? units->data() : nullptr});
+            all.push_back({codes_of(tag), count, units ? units->data() : nullptr});
         }
         return all;
     }
@@ -241,12 +242,11 @@ private:
         return result;
     }
 
-    static Pieces checked_pieces(const Ints &starts, const Floats &ns)
+    static Pieces checked_pieces(const AnyColumn &starts, const Floats &ns)
     {
-        const int64_t *begin = starts.data(), *end = begin + starts.size();
-        if (!starts.size() || *begin != 0 || !std::is_sorted(begin, end) || end[-1] != static_cast<int64_t>(ns.size()))
+        if (!std::visit([&](const auto &column) { return are_starts(column, ns.size()); }, starts))
             throw ReplayError("the pieces of work do not fit the rows");
-        return {numbers(starts), ns.data()};
+        return {numbers_of<int64_t>(starts), size_of(starts), ns.data()};
     }
 
     Columns columns_;

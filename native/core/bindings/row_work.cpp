@@ -125,6 +125,37 @@ auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const
     return to_numpy(std::move(found));
 }
 
+SomeRows some_of(const Rows &rows, size_t all)
+{
+    check(are_below(rows, all) && all <= INT32_MAX);
+    return {rows.data(), rows.size(), all};
+}
+
+auto before(const Small &row, const Floats &ns, const Rows &rows, size_t all_rows)
+{
+    const PiecesOfWork work = pieces_of(row, ns);
+    const SomeRows some = some_of(rows, all_rows);
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = work_before(work, some);
+    }
+    return to_numpy(std::move(found));
+}
+
+auto before_times(const Small &row, const Floats &ns, const Rows &rows, const Floats &factor, size_t all_rows)
+{
+    const PiecesOfWork work = pieces_of(row, ns);
+    const SomeRows some = some_of(rows, all_rows);
+    check(factor.size() == some.size);
+    std::vector<double> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = times_before(work, some, factor.data());
+    }
+    return to_numpy(std::move(found));
+}
+
 auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const Codes &rank, size_t units,
              size_t ranks)
 {
@@ -186,6 +217,9 @@ void bind_row_work(nb::module_ &module)
                nb::arg("ranks"));
     module.def("rescaled", &times_factor, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
                nb::arg("rank"), nb::arg("factor"), nb::arg("ranks"));
+    module.def("work_before", &before, nb::arg("row"), nb::arg("ns"), nb::arg("rows"), nb::arg("all_rows"));
+    module.def("times_before", &before_times, nb::arg("row"), nb::arg("ns"), nb::arg("rows"), nb::arg("factor"),
+               nb::arg("all_rows"));
     module.def("sums_by_unit", &by_unit, nb::arg("gap"), nb::arg("transfer"), nb::arg("unit"), nb::arg("rank"),
                nb::arg("units"), nb::arg("ranks"));
     module.def("sums_by_key", &by_key, nb::arg("values"), nb::arg("rows"), nb::arg("keys"), nb::arg("count"),

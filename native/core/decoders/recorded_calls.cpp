@@ -46,10 +46,11 @@ void RecordedCalls::take_part(const RecordedRow *records, size_t count)
         const RecordedRow &record = records[i];
         if (record.kind == KIND_THINNED)
             continue;
-        note_moments(record);
-        const bool can_be = plausible(record);
+        const bool can_be = is_usual(record) || plausible(record);
         if (can_be)
             last_ns = std::max({last_ns, record.t0_ns, record.t1_ns});
+        else
+            note_moments(record);
         if (record.kind != KIND_OPERATION && record.kind != KIND_COMPLETION)
             add_other(record, can_be);
         else if (can_be && record.kind == KIND_COMPLETION)
@@ -57,7 +58,17 @@ void RecordedCalls::take_part(const RecordedRow *records, size_t count)
         else if (can_be && is_call(record))
             chosen_.push_back(static_cast<uint32_t>(i));
     }
+    last_told_ns = std::max(last_told_ns, last_ns); // all that can be true is told
     add_calls(records, chosen_);
+}
+
+// Most records: of all that makes one implausible there is nothing, which takes no branch for each.
+bool RecordedCalls::is_usual(const RecordedRow &record) const
+{
+    const bool is_call = (record.kind == KIND_OPERATION) | (record.kind == KIND_COMPLETION);
+    const bool in_life = (record.t0_ns >= rules_.first_ns) & (record.t1_ns >= record.t0_ns) & (record.t1_ns <= rules_.bound_ns);
+    const uint64_t most = std::max({record.sent, record.received, record.request});
+    return is_call & in_life & (most < rules_.amounts_below);
 }
 
 void RecordedCalls::note_moments(const RecordedRow &record)

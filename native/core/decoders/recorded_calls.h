@@ -6,6 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -53,12 +55,25 @@ struct RecordNumbering {
     std::unordered_map<uint32_t, int32_t> communicators;
 };
 
+// Leaves numbers as they are until they are written: a column that grows block by block is written once.
+template <class T> struct Unwritten : std::allocator<T> {
+    template <class Other> struct rebind {
+        using other = Unwritten<Other>;
+    };
+    void construct(T *at) { ::new (static_cast<void *>(at)) T; }
+    template <class... Values> void construct(T *at, Values &&...values)
+    {
+        ::new (static_cast<void *>(at)) T(std::forward<Values>(values)...);
+    }
+};
+template <class T> using Written = std::vector<T, Unwritten<T>>;
+
 // The rows of a table, column by column.
 struct OperationColumns {
-    std::vector<int64_t> t0, t1, seq, sent, received, request;
-    std::vector<uint16_t> op, flags;
-    std::vector<uint32_t> tid;
-    std::vector<int32_t> comm, peer, tag;
+    Written<int64_t> t0, t1, seq, sent, received, request;
+    Written<uint16_t> op, flags;
+    Written<uint32_t> tid;
+    Written<int32_t> comm, peer, tag;
 
     size_t size() const { return t0.size(); }
 };
@@ -86,6 +101,7 @@ public:
 
 private:
     void take_part(const RecordedRow *records, size_t count);
+    bool is_usual(const RecordedRow &record) const;
     bool plausible(const RecordedRow &record);
     bool is_call(const RecordedRow &record);
     void add_calls(const RecordedRow *records, const std::vector<uint32_t> &chosen);

@@ -276,7 +276,7 @@ std::vector<DelayCost> delay_cost(const ReplayProgram &program, const Costs &cos
                                   const std::vector<Tags> &tags, const std::vector<size_t> &edges, unsigned threads)
 {
     const auto is_empty = [](const Tags &one) { return one.count == 0; };
-    if (pieces.starts.size != program.rows() + 1 || waiting.at_end.size() != program.ranks() ||
+    if (pieces.starts_size != program.rows() + 1 || waiting.at_end.size() != program.ranks() ||
         std::any_of(tags.begin(), tags.end(), is_empty))
         throw ReplayError("the pieces of work do not fit the rows");
     if (edges.size() < 2 || edges.front() != 0 || edges.back() != program.segments() || !std::is_sorted(edges.begin(), edges.end()))

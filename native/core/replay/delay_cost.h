@@ -2,19 +2,21 @@
 // Communication Imbalance in Large-Scale Parallel Applications", IPDPS workshops 2012).
 #pragma once
 
+#include "reducers/small_codes.h"
 #include "replay/sweep.h"
 
 namespace perfscope {
 
-// Work before rows, cut into pieces: those of a row are those of a list.
+// Work before rows, cut into pieces: those of row r are [starts[r], starts[r + 1]).
 struct Pieces {
-    Numbers starts; // rows + 1
+    AnyInts starts;
+    size_t starts_size; // rows + 1
     const double *ns;
 };
 
 // One way to tell pieces of work apart.
 struct Tags {
-    const int32_t *of_piece;        // below `count`
+    SmallCodes of_piece;            // below `count`
     size_t count;                   // the last one stands for transfer
     const int32_t *units = nullptr; // the unit of time of each row, as a step is one, not below 0: what is charged is told
                                     // by them; null: by rank, with the pairs of ranks and by part of the run

@@ -26,7 +26,7 @@ DelayRun DelayWindow::run() const
 {
     return {&*program_,
             {player_.gap(), player_.transfer()},
-            {{piece_starts_.data(), piece_starts_.size()}, ns_.data()},
+            {piece_starts_.data(), piece_starts_.size(), ns_.data()},
             waiting_,
             tags_};
 }
@@ -74,14 +74,15 @@ void DelayWindow::take_pieces()
     for (std::vector<int32_t> &own : of_pieces_)
         own.clear();
     window.for_ranks([&](size_t, int64_t row, size_t count) {
-        const int64_t *const starts = pieces.starts.data + row;
-        const int64_t first = starts[0], behind = starts[count], before = piece_starts_.back();
-        for (size_t place = 1; place <= count; place++)
-            piece_starts_.push_back(before + starts[place] - first);
+        const auto begin = static_cast<size_t>(row);
+        const int64_t first = pieces.starts[begin], behind = pieces.starts[begin + count], before = piece_starts_.back();
+        for (size_t place = begin + 1; place <= begin + count; place++)
+            piece_starts_.push_back(before + pieces.starts[place] - first);
         ns_.insert(ns_.end(), pieces.ns + first, pieces.ns + behind);
         for (size_t kind = 0; kind < of_pieces_.size(); kind++) {
-            const int32_t *const all = whole_.tags[kind].of_piece;
-            of_pieces_[kind].insert(of_pieces_[kind].end(), all + first, all + behind);
+            const SmallCodes &all = whole_.tags[kind].of_piece;
+            for (int64_t piece = first; piece < behind; piece++)
+                of_pieces_[kind].push_back(all[piece]);
         }
     });
     for (size_t kind = 0; kind < tags_.size(); kind++) {

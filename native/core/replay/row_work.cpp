@@ -111,12 +111,43 @@ std::vector<double> sums_by_unit(const double *gap, const double *transfer, cons
                                  size_t units)
 {
     std::vector<double> sums(2 * units * places.ranks);
-    for (size_t row = 0; row < places.rows; row++) {
-        const size_t cell = place_below(unit[row], units) * places.ranks + place_below(places.rank[row], places.ranks);
-        sums[2 * cell] += gap[row] + transfer[row];
-        sums[2 * cell + 1] += transfer[row];
+    for (size_t row = 0; row < places.rows;) {
+        const int32_t rank = places.rank[row], own = unit[row];
+        double *const cell = &sums[2 * (place_below(own, units) * places.ranks + place_below(rank, places.ranks))];
+        double whole = cell[0], moved = cell[1]; // most rows of a rank and unit follow each other
+        for (; row < places.rows && unit[row] == own && places.rank[row] == rank; row++) {
+            whole += gap[row] + transfer[row];
+            moved += transfer[row];
+        }
+        cell[0] = whole;
+        cell[1] = moved;
     }
     return sums;
+}
+
+// Calls each(piece, place among the rows) for the pieces before some rows.
+template <class Each> static void for_pieces_before(const PiecesOfWork &work, const SomeRows &rows, const Each &each)
+{
+    std::vector<int32_t> place_of(rows.all, -1);
+    for (size_t place = 0; place < rows.size; place++)
+        place_of[static_cast<size_t>(rows.row[place])] = static_cast<int32_t>(place);
+    for (size_t piece = 0; piece < work.size; piece++)
+        if (const int32_t place = place_of[place_below(work.row[piece], rows.all)]; place >= 0)
+            each(piece, static_cast<size_t>(place));
+}
+
+std::vector<double> work_before(const PiecesOfWork &work, const SomeRows &rows)
+{
+    std::vector<double> found(rows.size);
+    for_pieces_before(work, rows, [&](size_t piece, size_t place) { found[place] += work.ns[piece]; });
+    return found;
+}
+
+std::vector<double> times_before(const PiecesOfWork &work, const SomeRows &rows, const double *factor)
+{
+    std::vector<double> ns(work.ns, work.ns + work.size);
+    for_pieces_before(work, rows, [&](size_t piece, size_t place) { ns[piece] *= factor[place]; });
+    return ns;
 }
 
 std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const int32_t *keys,

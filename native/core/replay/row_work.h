@@ -105,6 +105,18 @@ std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, co
 std::vector<double> sums_by_unit(const double *gap, const double *transfer, const int32_t *unit, const RowPlaces &places,
                                  size_t units);
 
+// Some rows of so many, each once, and what is told of each.
+struct SomeRows {
+    const int64_t *row;
+    size_t size, all;
+};
+
+// The work before some rows.
+std::vector<double> work_before(const PiecesOfWork &work, const SomeRows &rows);
+
+// All pieces, those before some rows times what `factor` has for the row.
+std::vector<double> times_before(const PiecesOfWork &work, const SomeRows &rows, const double *factor);
+
 // What stands at some rows by the key of each, below `count`; a key below 0 counts for none. Where there are keys of
 // keys, `of_key`, these are meant.
 std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const int32_t *keys,
