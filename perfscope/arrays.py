@@ -23,13 +23,20 @@ def narrowed(numbers: SmallCodes) -> SmallCodes:
 
     What is reckoned with them may need more: that is for those who reckon.
     """
-    least, most = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    kind = narrowest([numbers])
+    return numbers.astype(kind) if kind.itemsize < numbers.itemsize else numbers
+
+
+def narrowest(parts: Sequence[SmallCodes]) -> np.dtype[np.signedinteger[Any]]:
+    """The type of the fewest bytes that holds each number of some arrays."""
+    filled = [part for part in parts if len(part)]
+    least = min((int(part.min()) for part in filled), default=0)
+    most = max((int(part.max()) for part in filled), default=0)
     for kind in (np.int8, np.int16, np.int32):
         bounds = np.iinfo(kind)
         if bounds.min <= least and most <= bounds.max:
-            is_less = np.dtype(kind).itemsize < numbers.itemsize
-            return numbers.astype(kind) if is_less else numbers
-    return numbers
+            return np.dtype(kind)
+    return np.dtype(np.int64)
 
 
 MOST_FEW = 1 << 16

@@ -159,7 +159,8 @@ def prepare(
     """Digests a trace.
 
     `request` is the text of `--foa`; it is not looked at where the focus is already known.
-    `when_matched` is called with what is digested, and its waits, as soon as calls are matched.
+    `when_matched` is called with what is digested, and its waits, as soon as calls are matched; the
+    trace is used up then.
 
     Raises:
         UsageError: the requested focus makes no sense.
@@ -178,7 +179,7 @@ def _digest(
 ) -> Prepared:
     trace = with_acting(with_ends_of_calls(with_exposed_communication(trace)))
     trace, bare = with_bare_stacks(trace)
-    waits = split_operations(trace)
+    waits = split_operations(trace, is_used_up=when_matched is not None)
     if when_matched is not None:
         when_matched(trace, waits)
     held_up = standstill(trace)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Int32s, Ints, blocks, taken
+from perfscope.arrays import Bools, Ints, SmallCodes, blocks, narrowest, taken
 from perfscope.engine import engine
 from perfscope.matching.intervals import Times
 from perfscope.search import of_codes
@@ -27,17 +27,17 @@ Rows = Ints
 class Pool:
     """One row per operation, rank after rank; `rank` is a position in `Trace.ranks`."""
 
-    rank: Int32s
+    rank: SmallCodes
     enter: Times
     exit: Times
     op: npt.NDArray[np.uint16]
     flags: npt.NDArray[np.uint16]
     tid: npt.NDArray[np.uint32]
-    comm: Int32s
+    comm: SmallCodes
     seq: Ints
-    peer: Int32s  # position in Trace.ranks; -1 none, unknown, or not recorded
-    peer_number: Int32s  # world rank or PEER_*
-    tag: Int32s
+    peer: SmallCodes  # position in Trace.ranks; -1 none, unknown, or not recorded
+    peer_number: SmallCodes  # world rank or PEER_*
+    tag: SmallCodes
     sent: Ints
     received: Ints
     request: Ints
@@ -45,28 +45,34 @@ class Pool:
     numbers: Ints  # (ranks,) world rank of each position
 
     @classmethod
-    def of(cls, ranks: Sequence[Rank], tables: Sequence[Table]) -> Pool:
+    def of(cls, ranks: Sequence[Rank], tables: Sequence[Table], *, is_narrow: bool = False) -> Pool:
         """Puts one table per rank together.
 
         Tables whose columns lie apart see them in the pool from then on: a long run has room for
-        them but once.
+        them but once. Where all do, `is_narrow` has columns of small numbers take as few bytes as
+        these need.
         """
         offsets = np.cumsum([0, *(len(table) for table in tables)])
         places = [slice(*edges) for edges in itertools.pairwise(offsets.tolist())]
         shown: Sequence[object] = tables
         parts = list(zip(shown, places, strict=True))
         columns = _copied([part for part in parts if not isinstance(part[0], Columns)], offsets)
+        is_narrow = is_narrow and len(tables) > 0 and not columns
         for target, source in _COLUMNS:
-            whole = columns.setdefault(target, _room(source, offsets))
+            kind = OPERATION_DTYPE[source]
+            if is_narrow and target in NARROWER:
+                kind = narrowest([table[source] for table in tables])
+            whole = columns.setdefault(target, np.empty(int(offsets[-1]), kind))
             for table, rows in parts:
                 if isinstance(table, Columns):
                     whole[rows] = table[source]
                     table.share(source, whole[rows])
         numbers = np.array([rank.number for rank in ranks], np.int64)
-        columns["peer"] = _positions(columns["peer_number"], numbers)
+        held = narrowest([np.arange(len(ranks))]) if is_narrow else np.dtype(np.int32)
+        columns["peer"] = _positions(columns["peer_number"], numbers, held)
         return cls(
             numbers=numbers,
-            rank=np.repeat(np.arange(len(ranks), dtype=np.int32), np.diff(offsets)),
+            rank=np.repeat(np.arange(len(ranks), dtype=held), np.diff(offsets)),
             offsets=offsets.astype(np.int64),
             **columns,
         )
@@ -105,9 +111,9 @@ _COLUMNS = (
 )
 
 
-def _room(source: str, offsets: Ints) -> npt.NDArray[Any]:
-    """A column of all tables, yet without values."""
-    return np.empty(int(offsets[-1]), OPERATION_DTYPE[source])
+_AS_THEY_ARE = ("enter", "exit", "op", "flags", "tid")
+NARROWER = {target: source for target, source in _COLUMNS if target not in _AS_THEY_ARE}
+"""Columns of the pool whose numbers are mostly small, and what those of operations are called."""
 
 
 def _copied(parts: Sequence[tuple[Any, slice]], offsets: Ints) -> dict[str, Any]:
@@ -118,20 +124,21 @@ def _copied(parts: Sequence[tuple[Any, slice]], offsets: Ints) -> dict[str, Any]
     """
     if not parts:
         return {}
-    columns = {target: _room(source, offsets) for target, source in _COLUMNS}
-    for table, rows in parts:
+    rows = int(offsets[-1])
+    columns = {target: np.empty(rows, OPERATION_DTYPE[source]) for target, source in _COLUMNS}
+    for table, own in parts:
         for target, source in _COLUMNS:
-            columns[target][rows] = table[source]
+            columns[target][own] = table[source]
     return columns
 
 
-def _positions(peers: Int32s, numbers: Ints) -> Int32s:
-    """Positions in the list of recorded ranks for world ranks."""
+def _positions(peers: SmallCodes, numbers: Ints, held: np.dtype[Any]) -> SmallCodes:
+    """Positions in the list of recorded ranks for world ranks, in a type that has room for them."""
     if not len(numbers):
-        return np.full(len(peers), -1, np.int32)
-    table = np.full(int(numbers.max()) + 3, -1, np.int32)  # before the first and behind the last
+        return np.full(len(peers), -1, held)
+    table = np.full(int(numbers.max()) + 3, -1, held)  # before the first and behind the last
     table[numbers + 1] = np.arange(len(numbers))
-    return taken(table, np.clip(peers, -1, len(table) - 2) + 1)
+    return taken(table, np.clip(peers.astype(np.int32, copy=False), -1, len(table) - 2) + 1)
 
 
 def dense(*columns: npt.NDArray[np.integer]) -> Ints:

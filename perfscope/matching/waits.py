@@ -59,9 +59,16 @@ _MATCHING: Sequence[Callable[[Trace, Pool], Any]] = (
 """None of these asks for what another one finds."""
 
 
-def split_operations(trace: Trace) -> Waits:
-    """The wait and transfer of every recorded operation of every thread."""
-    pool = Pool.of(trace.ranks, [rank.operations for rank in trace.ranks])
+def split_operations(trace: Trace, *, is_used_up: bool = False) -> Waits:
+    """The wait and transfer of every recorded operation of every thread.
+
+    `is_used_up` says that the tables of the trace may become narrower meanwhile, as nobody else
+    asks for them.
+    """
+    is_narrow = is_used_up and trace.kept is None  # the messages of pieces get numbers of their own
+    tables = [rank.operations for rank in trace.ranks]
+    pool = Pool.of(trace.ranks, tables, is_narrow=is_narrow)
+    del tables
     collectives, messages, requests = each(
         lambda match: match(trace, pool), _MATCHING, rows=len(pool)
     )

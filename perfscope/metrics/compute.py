@@ -53,7 +53,8 @@ def compute(
     Args:
         trace: the run.
         options: what is asked for.
-        when_matched: called with the trace of the results and its waits when calls are matched.
+        when_matched: called with the trace of the results and its waits when calls are matched;
+            the trace is used up then.
         is_shown: whether the timelines are shown, and so are found in bins as well.
 
     Raises:

@@ -13,7 +13,7 @@ import numpy as np
 from perfscope.arrays import narrowed
 from perfscope.matching.collectives import Instances
 from perfscope.matching.messages import Messages
-from perfscope.matching.pool import Pool
+from perfscope.matching.pool import NARROWER, Pool
 from perfscope.matching.waits import Waits
 from perfscope.metrics.results import Results
 from perfscope.trace.columns import Columns
@@ -21,17 +21,6 @@ from perfscope.trace.model import COMPLETION_DTYPE, Rank, Trace, empty
 
 _OF_PARTNERS = ("seq", "peer", "tag", "request")
 """Columns of operations that only tell which calls belong together."""
-
-_NARROWER = {
-    "comm": "comm",
-    "seq": "seq",
-    "peer_number": "peer",
-    "tag": "tag",
-    "sent": "sent",
-    "received": "received",
-    "request": "request",
-}
-"""Columns of the pool whose numbers are mostly small, and what those of operations are called."""
 
 
 def forget_completions(trace: Trace) -> None:
@@ -49,12 +38,12 @@ def hold_narrower(trace: Trace, waits: Waits) -> None:
     if _replays_calls(trace):
         return
     pool = waits.pool
-    for name in ("rank", "peer", *_NARROWER):
+    for name in ("rank", "peer", *NARROWER):
         _set(pool, name, narrowed(getattr(pool, name)))
         for place, rank in enumerate(trace.ranks):
             table = cast("object", rank.operations)
-            if name in _NARROWER and isinstance(table, Columns):
-                table.share(_NARROWER[name], getattr(pool, name)[waits.of_rank(place)])
+            if name in NARROWER and isinstance(table, Columns):
+                table.share(NARROWER[name], getattr(pool, name)[waits.of_rank(place)])
 
 
 def forget_causes(results: Results) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from perfscope.matching.collectives import match_collectives
 from perfscope.matching.messages import match_messages
 from perfscope.matching.waits import Waits, completed_requests, split_operations
 from perfscope.metrics.forgetting import hold_narrower
+from perfscope.trace.columns import Columns
 from perfscope.trace.model import OPERATION_DTYPE, Table, Trace
 from perfscope.trace.operations import OPERATIONS
 from tests.support.plain_matching import PlainMatching
@@ -132,3 +134,22 @@ def test_narrower_columns_tell_the_same() -> None:
             widths.add(getattr(narrow.pool, name).dtype.itemsize)
         assert told(trace, narrow) == told(trace, wide), seed
     assert widths == {1, 2, 4}
+
+
+def test_calls_of_a_trace_that_is_used_up_are_matched_in_few_bits() -> None:
+    """Those of long ranks are kept by column, and the tables then see the narrow ones."""
+    for seed in range(60, 120):
+        trace, other = random_trace(seed), random_trace(seed)
+        for rank in other.ranks:
+            columns = {name: rank.operations[name].copy() for name in OPERATION_DTYPE.names or ()}
+            rank.operations = cast("Table", Columns(OPERATION_DTYPE, columns))
+        wide, narrow = split_operations(trace), split_operations(other, is_used_up=True)
+        assert narrow.pool.rank.dtype == narrow.pool.peer.dtype == np.int8
+        assert narrow.pool.sent.dtype in (np.int8, np.int16, np.int32)
+        for name in ("need", "known", "cause", "for_receiver"):
+            assert getattr(narrow, name).tolist() == getattr(wide, name).tolist(), seed
+        for name in ("rank", "comm", "seq", "peer", "peer_number", "tag", "sent", "request"):
+            assert getattr(narrow.pool, name).tolist() == getattr(wide.pool, name).tolist(), seed
+        assert told(other, narrow) == told(trace, wide), seed
+        for rank, same in zip(other.ranks, trace.ranks, strict=True):
+            assert rank.operations["sent"].tolist() == same.operations["sent"].tolist()
