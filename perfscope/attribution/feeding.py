@@ -142,14 +142,21 @@ class Feeding:
         return found
 
     def _before(self, takers: Iterable[_Node]) -> set[_Node]:
-        """All whose result comes to some lines."""
-        found, left = set(takers), list(takers)
+        """All whose result comes to some lines before these update a model.
+
+        What a function returns in which one of them stands comes after that update: it is no part
+        of it where the line that calls this function is one of them, as a history of losses.
+        """
+        ends = set(takers)
+        after = {(one[0], RETURNED) for one in ends if isinstance(one, tuple)}
+        left = [one for end in ends for one in self._backward.get(end, ()) if one not in after]
+        found = set(left)
         while left:
             for one in self._backward.get(left.pop(), ()):
                 if one not in found:
                     found.add(one)
                     left.append(one)
-        return found - set(takers)
+        return found - ends
 
     def _is_kept(self, places: Iterable[Frame], own: set[Function]) -> bool:
         """Whether what is done there reaches what a function elsewhere looks at."""

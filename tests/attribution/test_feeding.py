@@ -29,8 +29,9 @@ def told(function: str, *passed: list[int | str]) -> dict[str, Any]:
     return {"place": f"{function}\x1f{FILE}\x1f1", "lines": [], "passed": [*passed]}
 
 
-def metadata(*loops: dict[str, Any]) -> dict[str, Any]:
-    updates = [f"{function}\x1f{FILE}\x1f{line}" for function, _, line in LEARNS[:2]]
+def metadata(*loops: dict[str, Any], outer: tuple[tuple[str, str, int], ...]) -> dict[str, Any]:
+    lines = (*outer, *LEARNS[:2])
+    updates = [f"{function}\x1f{FILE}\x1f{line}" for function, _, line in lines]
     return {"loops": [*loops], "updates": updates}
 
 
@@ -39,20 +40,24 @@ def trace(
     name: str = BY_MODE + NAME,
     acts_first: bool = True,
     acts: tuple[FrameLike, ...] = ACTS,
+    outer: tuple[tuple[str, str, int], ...] = (),
 ) -> Trace:
-    """Ten times 0.6 s of acting, seen each 0.1 s, and 0.4 s of a training step."""
+    """Ten times 0.6 s of acting, seen each 0.1 s, and 0.4 s of a training step.
+
+    `outer` is what calls main().
+    """
     builder = TraceBuilder(1, end_s=1e3)
-    rank, clock = builder.rank(0).set(metadata=metadata(*loops)), 1.0
+    rank, clock = builder.rank(0).set(metadata=metadata(*loops, outer=outer)), 1.0
     for turn in range(10):
         first, then = (0.0, 0.6) if acts_first else (0.4, 0.0)
         begin = clock + first
         rank.phase(PhaseKind.EVALUATE, begin, begin + 0.6, name=name)
         for look in range(6):
-            rank.stack(begin + 0.05 + look / 10, acts)
+            rank.stack(begin + 0.05 + look / 10, (*outer, *acts))
         begin = clock + then
         rank.phase(PhaseKind.BACKWARD, begin + 0.2, begin + 0.3)
         for look in range(4):
-            rank.stack(begin + 0.05 + look / 10, LEARNS)
+            rank.stack(begin + 0.05 + look / 10, (*outer, *LEARNS))
         rank.step(turn, begin, begin + 0.4)
         clock += 1.0
     return builder.ended(clock, init_s=1.0)
@@ -86,6 +91,25 @@ FIGURE = (told("main", [21, 23]), told("Agent.act", [31, "<returned>"]))
 def test_what_becomes_of_it(loops: tuple[dict[str, Any], ...], expected: Fate) -> None:
     run = trace(*loops)
     inside = looks(run) * np.array([run.frames[stack[0]].line == ACT[2] for stack in run.stacks])
+    assert Feeding(run).fate(inside) is expected
+
+
+RETURNS = told("main", [21, 24], [24, "<returned>"])
+"""losses.append(evaluate()), and `return losses` behind the loop."""
+
+
+@pytest.mark.parametrize(
+    ("outer", "expected"),
+    [
+        (told("run", [10, 11]), Fate.TOLD),  # plot(main())
+        (told("run", [10, 10]), Fate.FEEDS),  # for each round: state = main(state)
+    ],
+)
+def test_what_the_training_returns_is_not_trained_on(outer: dict[str, Any], expected: Fate) -> None:
+    """The line that calls the training gets its history of losses after the last update."""
+    run = trace(RETURNS, outer, outer=(("run", FILE, 10),))
+    lines = [[run.frames[one].line for one in stack] for stack in run.stacks]
+    inside = looks(run) * np.array([ACT[2] in one for one in lines])
     assert Feeding(run).fate(inside) is expected
 
 
