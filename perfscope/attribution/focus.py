@@ -183,7 +183,8 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
     gone = [rank for rank in ranks if rank.finalize_enter_ns is None and rank.end_ns < end]
     if gone:
         first = min(gone, key=lambda rank: rank.end_ns)
-        end = first.end_ns
+        # what it does behind the end of its program is no work that others could share
+        end = min(end, first.end_ns, max(start, _work_end_ns(first, trace) or first.end_ns))
         reasons.append(f"closed by the end of rank {first.number} ({first.ending.kind.value})")
     end = _close_at_drop(ranks, end, reasons)
     if len(ranks) < len(trace.ranks):

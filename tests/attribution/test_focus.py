@@ -45,6 +45,18 @@ def test_a_killed_rank_closes_it() -> None:
     assert "rank 0 (killed)" in focus.reason
 
 
+def test_the_end_of_its_program_closes_it_where_a_rank_fails() -> None:
+    """Python writes the traceback and is taken down then, while the launcher ends the others."""
+    builder = TraceBuilder(2, end_s=10.0)
+    builder.rank(0).init(1.0).set(
+        program_end_ns=5 * S, end_ns=7 * S, ending=Ending(EndKind.EXITED, 1)
+    )
+    builder.rank(1).init(1.5).set(ending=Ending(EndKind.KILLED, 15))
+    focus = focus_of_analysis(builder.build())
+    assert span(focus) == (1.5, 5.0)
+    assert "rank 0 (exited)" in focus.reason
+
+
 def test_python_is_taken_down_after_it() -> None:
     builder = two_ranks()
     builder.rank(0).op("MPI_Barrier", 5.0, 6.5).set(program_end_ns=6 * S)
