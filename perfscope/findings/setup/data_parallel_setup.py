@@ -21,6 +21,9 @@ BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not 
 WHOLE = frozenset({"RandomSampler", "SequentialSampler"})
 """Samplers of PyTorch that deal out the whole data set."""
 
+SHARDS = "DistributedSampler"
+"""What the names of samplers have in them that deal out a rank's part."""
+
 WHOLE_EPOCH = 0.9
 """Of the samples, processed by a rank in an epoch: last batches may be dropped."""
 
@@ -97,19 +100,23 @@ def _loaders(rank: Rank) -> list[Mapping[str, Any]]:
 
 
 def _whole_data(results: Results) -> _Gap | None:
-    """Training loaders that deal out the same, whole data set on every rank."""
+    """Training loaders that deal out the same, whole data set on every rank.
+
+    Where another one deals out parts, these may be read for a figure, with gradients switched on.
+    """
     seen = []
     for rank in results.trace.ranks:
+        trained = [row for row in _loaders(rank) if row.get("training") is True]
         whole = [
             row
-            for row in _loaders(rank)
-            if row.get("training") is True
-            and str(row.get("sampler")) in WHOLE
+            for row in trained
+            if str(row.get("sampler")) in WHOLE
             and str(row.get("dataset")) not in PARTS
             and isinstance(row.get("samples"), int)
             and row["samples"] > 0
         ]
-        if not whole or not _is_parallel(rank):
+        has_parts = any(SHARDS in str(row.get("sampler")) for row in trained)
+        if not whole or has_parts or not _is_parallel(rank):
             return None
         seen.append(max(whole, key=lambda row: int(row["samples"])))
     counts = {int(row["samples"]) for row in seen}

@@ -67,6 +67,14 @@ def test_usual_programs_are_silent(change: dict[str, Any]) -> None:
     assert status_of({**LOADER, **change}, frameworks=DDP) is Status.PASS
 
 
+def test_a_loader_that_is_read_for_a_figure_is_no_training_data() -> None:
+    """As a test set that is read without `torch.no_grad()`, beside training data in parts."""
+    training = {**LOADER, "sampler": "DistributedSampler", "samples": None}
+    tested = {**LOADER, "sampler": "SequentialSampler", "samples": 20}
+    assert status_of(tested, frameworks=DDP, epoch_samples=1000) is Status.INFO
+    assert status_of(training, tested, frameworks=DDP, epoch_samples=1000) is Status.PASS
+
+
 def test_ranks_that_take_a_part_of_the_batches_are_silent() -> None:
     assert status_of(LOADER, frameworks=DDP, epoch_samples=500) is Status.PASS
 
