@@ -1,5 +1,7 @@
 """What to change about losses that no diagnosis explains, and what they are called."""
 
+import re
+
 from perfscope.findings.facts.imbalance_facts import DIVIDE_ANEW
 from perfscope.findings.losses.callees import FilesUse
 from perfscope.schema.enums import Activity, LossPattern
@@ -88,6 +90,18 @@ OF_FILES: dict[FilesUse, str] = {
     FilesUse.WRITES: "Keep files open, and write less often, in large blocks, from one rank.",
 }
 """The same of file I/O, where it is seen what is done with files."""
+
+OF_DRAWING = "Draw only every N steps, or once behind the last one, and from one rank."
+"""The same of logs and output where figures are drawn."""
+
+DRAWS = frozenset("matplotlib seaborn plotly bokeh".split())
+"""Libraries that draw them."""
+
+OF_RECURSION = (
+    "Keep what calls with the same arguments return (`functools.cache`), as this function calls "
+    "itself; where they differ each time, use a loop or arrays in place of calls."
+)
+"""The same of Python code of a function that calls itself."""
 
 ONE_LINE = (
     "Replace what this one line does for each item, in a loop, a comprehension or a function that "
@@ -222,3 +236,8 @@ TRANSFER_ACTION = (
     "Send less data, less often: fuse small messages, use a smaller data type, overlap transfers "
     "with computation, and check that the fastest transport is used."
 )
+
+
+def of_world(change: str, world: int) -> str:
+    """What to change where `world` ranks run: a single one has no others to leave it to."""
+    return change if world > 1 else re.sub(", (and )?from one rank", "", change)

@@ -17,6 +17,7 @@ from perfscope.findings.core.wording import place, there
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses import words
 from perfscope.findings.losses.callees import Callee, FilesUse, callee_of
+from perfscope.findings.losses.changes import of_world
 from perfscope.findings.losses.groups import BOUNDED, Group, lost_to
 from perfscope.judging import MAIN
 from perfscope.losses.entry import Entry, Saving
@@ -123,7 +124,7 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
             Evidence(f"{kind} at {place(first.frame)}", _lost_s(entries, kind), "s")
             for kind in kinds
         ),
-        actions=(there(f"In {place(first.frame)}", _action(group, callee)),),
+        actions=(there(f"In {place(first.frame)}", _action(run, group, callee)),),
     )
 
 
@@ -175,9 +176,9 @@ def _title(
     return f"{name} {does} {each}{who}{', once' if is_once else ''}, in {place(entries[0].frame)}"
 
 
-def _action(group: Group, callee: Callee | None) -> str:
+def _action(run: Facts, group: Group, callee: Callee | None) -> str:
     done = {one.cause.activity for one in group.entries}
     if done >= WRITES:
         is_read = callee is not None and callee.files_use is FilesUse.READS
         return KEPT if is_read else AT_ONCE
-    return words.change_of(group.entries[0])
+    return of_world(words.change_of(group.entries[0]), len(run.results.trace.ranks))

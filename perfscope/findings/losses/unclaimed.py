@@ -15,7 +15,7 @@ from perfscope.findings.facts.imbalance_facts import JITTER_SHARE
 from perfscope.findings.facts.repeated_reads import ReadAgain
 from perfscope.findings.facts.repeated_reads import change as change_of
 from perfscope.findings.facts.repeated_reads import evidence as evidence_of
-from perfscope.findings.losses import lock_words, read_again, turns, words
+from perfscope.findings.losses import lock_words, read_again, recursion, turns, words
 from perfscope.findings.losses.around_calls import with_loop
 from perfscope.findings.losses.callees import Callee, FilesUse, callee_of, is_needed, without_calls
 from perfscope.findings.losses.changes import AFTER_TURNS, OF_FILES
@@ -321,7 +321,8 @@ def _action(
     told = as_bound(gain) if group.id in NEEDED_IDS else gain  # of work that is needed
     world = len(run.results.trace.ranks)
     of_archive = OF_FILES[FilesUse.ARCHIVE] if words.is_archive(group.entries[0], callee) else ""
-    change, one_line = (change_of(again, of_archive) if again else ""), _is_one_line(run, group)
+    change = change_of(again, of_archive) if again else recursion.change(run, group)
+    one_line = not change and _is_one_line(run, group)
     action = words.action(
         group,
         told,

@@ -8,8 +8,10 @@ from perfscope.findings.losses import lock_words
 from perfscope.findings.losses.callees import Callee, FilesUse
 from perfscope.findings.losses.changes import (
     CHANGES,
+    DRAWS,
     IN_LIBRARY,
     OF_CALLS,
+    OF_DRAWING,
     OF_FILES,
     OF_PATTERN,
     OF_SEARCH,
@@ -18,6 +20,7 @@ from perfscope.findings.losses.changes import (
     SEARCHES,
     TRANSFER_ACTION,
     WINDOWS_ACTION,
+    of_world,
 )
 from perfscope.findings.losses.groups import Group, class_of
 from perfscope.findings.losses.turns import Worker, waiting
@@ -181,8 +184,8 @@ def action(
         return lock_words.unseen(first)
     if by_turns:
         return f"{by_turns} {OF_PATTERN[_told_pattern(group)][1]}"
-    change = change or (OF_SPARSE if _is_sparse(first, callee) else _of_files(first, callee))
-    change = change or change_of(first)
+    change = change or _of_library(first, callee) or _of_files(first, callee)
+    change = of_world(change or change_of(first), world)
     if first.cause.activity is Activity.INTERPRETER:
         in_library = OF_SEARCH if callee is not None and callee.name in SEARCHES else IN_LIBRARY
         if callee is not None and gain.is_bound:
@@ -200,10 +203,15 @@ def _at(first: Entry, callee: Callee | None) -> str:
     return f"In {place(first.frame)}{calls}" if place(first.frame) else ""
 
 
-def _is_sparse(entry: Entry, callee: Callee | None) -> bool:
-    """Whether it is of SciPy's matrices: of that library nothing else prepares data."""
-    is_prepared = entry.cause.activity is Activity.DATA_PREPARATION
-    return is_prepared and callee is not None and callee.name.startswith("scipy.")
+def _of_library(entry: Entry, callee: Callee | None) -> str:
+    """What to change about a library's calls; "" of all others.
+
+    Of SciPy's only its sparse matrices prepare data.
+    """
+    library = callee.name.partition(".")[0] if callee is not None else ""
+    if entry.cause.activity is Activity.DATA_PREPARATION and library == "scipy":
+        return OF_SPARSE
+    return OF_DRAWING if entry.cause.activity is Activity.LOGGING and library in DRAWS else ""
 
 
 def is_archive(entry: Entry, callee: Callee | None) -> bool:

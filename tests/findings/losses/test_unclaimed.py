@@ -285,6 +285,22 @@ def test_of_a_library_s_function_the_calls_are_told_and_not_only_its_python_code
     assert ", which calls pandas.DataFrame.join: make fewer" in found.actions[0]
 
 
+@pytest.mark.parametrize("depth", [1, 4])
+def test_a_function_that_calls_itself_may_keep_what_its_calls_return(depth: int) -> None:
+    """Of words that it takes apart, the ends are compared again and again."""
+    main, likeness = ("main", "/job/words.py", 40), ("likeness", "/job/words.py", 17)
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * STEPS)
+    for rank, step, begin in builder.steps(STEPS, 0.1):
+        for tick in range(9):
+            below = [likeness] * depth if 1 < tick < 8 else [WORK, DOT]
+            rank.stack(begin + 0.01 * tick, [main, *below])
+        rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
+    told = analyze_trace(builder.build()).findings["lost_to_interpreter"].actions[0]
+    assert told.startswith("In likeness() (words.py:17): ")
+    assert ("functools.cache" in told) is (depth > 1)
+    assert ("array operations" in told) is (depth == 1)
+
+
 @pytest.mark.parametrize(
     ("leaf", "elsewhere", "is_told"),
     [

@@ -96,6 +96,27 @@ def test_of_a_library_s_function_all_calls_are_what_may_be_saved(basis: Basis, t
     )
 
 
+@pytest.mark.parametrize(
+    ("calls", "world", "told"),
+    [
+        ("matplotlib.pause", 1, "draw only every N steps, or once behind the last one."),
+        ("matplotlib.pause", 2, "or once behind the last one, and from one rank."),
+        ("logging.Logger.debug", 1, "log only every N steps; and format values"),
+        ("logging.Logger.debug", 2, "log only every N steps, and from one rank; and format"),
+    ],
+)
+def test_what_is_drawn_is_no_log_and_one_rank_has_no_others(
+    calls: str, world: int, told: str
+) -> None:
+    cause = LossCause(LossKind.OTHER_WORK, Account.COMPUTATION, activity=Activity.LOGGING)
+    frame = Frame("main", "/job/orbits.py", 72)
+    entry = Entry(cause, 1_200_000_000, 0, (0,), frame=frame, pattern=LossPattern.STATIC)
+    group = Group("lost", (entry,), Saving(1.2, None, Basis.REPLAY))
+    said = words.action(group, Gain(1.2, 0.1), world, callee=Callee(calls, {0: 1.0}, {0: 1.2}, 1.2))
+    assert said.startswith(f"In main() (orbits.py:72), which calls {calls}: ")
+    assert told in said
+
+
 def action(*entries: Entry, saved_s: float, world: int = 4, basis: Basis = Basis.REPLAY) -> str:
     """Of entries that go together, in a run of so many ranks."""
     group = Group("lost", entries, Saving(saved_s, None, basis))
