@@ -59,3 +59,10 @@ def test_what_waits_comes_first_and_short_files_last() -> None:
     others = ["losses/test_turns.py", "test_units.py"]
     found = [turns.turn(turns.TESTS / name) for name in jobs + others]
     assert found == [0, 0, 1, 2, 3, 4]
+
+
+def test_who_looks_at_the_same_pages_shares_a_process() -> None:
+    """Each recording is analyzed and shown once for all of them."""
+    sharing = ["report/test_one_story.py", "report/test_consistency.py", "losses/test_by_bin.py"]
+    assert {turns.unit(f"tests/{name}") for name in sharing} == {"tests/report/test_consistency.py"}
+    assert turns.unit("tests/test_turns.py") == "tests/test_turns.py"

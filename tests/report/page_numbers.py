@@ -1,5 +1,6 @@
 """Every number that a page or a summary says, and every form of the numbers of its document."""
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -97,7 +98,11 @@ def said(html: str) -> list[str]:
 
 def numbers(text: str) -> Iterator[str]:
     """The numbers of a text with their units, without signs."""
-    for found in NUMBER.findall(plain(text)):
+    yield from _numbers(plain(text))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for found in NUMBER.findall(text):
         yield found.lstrip("+-")
 
 
@@ -116,20 +121,28 @@ def unknown(texts: Iterable[str], document: Any, *more: str) -> list[tuple[str, 
 def known(document: Any) -> set[str]:
     """What a page may say of a document: its numbers, sums and shares of a few, and its texts'."""
     found: set[str] = set()
-    for key, value in _values("", document):
-        if isinstance(value, str):
-            found.update(numbers(value))
-            continue
-        factor, writers = _form(key)
-        for write in writers:
-            shown = plain(write(value * factor)).lstrip("+-")
-            found |= {shown, shown.split(" ")[0], *numbers(shown)}  # its unit may be apart
-        if key.endswith("unix_s"):
-            moment = datetime.fromtimestamp(value, timezone.utc)
-            found.update(numbers(moment.strftime("%Y %m %d %H %M")))
+    for key, value in set(_values("", document)):
+        found |= _shown(key, value)
     return found
 
 
+@functools.lru_cache(None)
+def _shown(key: str, value: str | float) -> frozenset[str]:
+    """What a page may say of one value of a document."""
+    if isinstance(value, str):
+        return frozenset(numbers(value))
+    found: set[str] = set()
+    factor, writers = _form(key)
+    for write in writers:
+        shown = plain(write(value * factor)).lstrip("+-")
+        found |= {shown, shown.split(" ")[0], *_numbers(shown)}  # its unit may be apart
+    if key.endswith("unix_s"):
+        moment = datetime.fromtimestamp(value, timezone.utc)
+        found.update(numbers(moment.strftime("%Y %m %d %H %M")))
+    return frozenset(found)
+
+
+@functools.lru_cache(None)
 def _form(key: str) -> tuple[float, tuple[Writer, ...]]:
     for pattern, factor, writers in KEYS:
         if re.search(pattern, key):

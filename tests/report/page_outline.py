@@ -71,9 +71,17 @@ def part(page: str, identity: str) -> str:
     return page[start : page.index("</section>", start)].replace("\xa0", " ")
 
 
+def page_of(document: dict[str, Any], identity: str) -> str:
+    """The page of a document with one section alone, as it is written on the whole one."""
+    result = build._visible(read_known(document))
+    sections = [section for section in build._sections() if section.id == identity]
+    page = build.Page("report", "", "", result.tool, title="", style="", script=";")
+    return build.render(result, sections, build._environment(), page)
+
+
 def shown(document: dict[str, Any], identity: str) -> str:
-    """The same of the page of a document."""
-    return part(build.build_html(read_known(document)), identity)
+    """What one section says, with plain spaces."""
+    return part(page_of(document, identity), identity)
 
 
 def without_own(page: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from perfscope.report.build import build_excerpt, build_html
 from perfscope.report.sections import breakdown, losses, overview
 from perfscope.schema.read import read_known
-from tests.report.page_outline import part, shown
+from tests.report.page_outline import shown
 from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
 from tests.support.environments import REPOSITORY
 
@@ -137,7 +137,7 @@ def test_what_the_first_screen_says_of_findings_is_not_said_again() -> None:
     document = two_ranks_evaluation()
     top = document["verdict"]["top"]
     assert top
-    listed = part(build_html(read_known(document)), "findings")
+    listed = shown(document, "findings")
     for number, name in enumerate(top, start=1):
         row = next(one for one in document["findings"] if one["id"] == name)
         head = next(

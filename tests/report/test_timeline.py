@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from perfscope.report.build import build_html
 from perfscope.report.formats import Scale
 from perfscope.report.timeline import Axis, Row, ticks, timeline_picture
 from perfscope.report.views import Shown
-from perfscope.schema.read import read_known
-from tests.report.page_outline import part, shown
-from tests.report.sample_document import sample_page, two_ranks_evaluation
+from tests.report.page_outline import page_of, shown
+from tests.report.sample_document import thousand_ranks, two_ranks_evaluation
 from tests.report.sample_hostile import HOSTILE_TEXTS
 
 SECONDS = Scale(1.0, "s")
@@ -22,7 +20,7 @@ ACCOUNTS = {"a": Shown("training", "Training"), "c": Shown("evaluation", "<Evalu
 
 def given(document: dict[str, Any]) -> dict[str, Any]:
     """What the script reads: what is drawn at once, with what it looks up at the page's end."""
-    page = build_html(read_known(document)).replace("\xa0", " ")
+    page = page_of(document, "timeline").replace("\xa0", " ")
     data, later = (
         json.loads(html.unescape(re.search(pattern, page)[1]))  # type: ignore[index]
         for pattern in (
@@ -131,7 +129,7 @@ def test_what_is_drawn_in_shares_is_the_pages_data() -> None:
 
 
 def test_many_ranks_are_said_to_be_a_choice() -> None:
-    assert "64 of 1,000 ranks are shown" in part(sample_page("thousand_ranks"), "timeline")
+    assert "64 of 1,000 ranks are shown" in shown(thousand_ranks(), "timeline")
     assert "ranks are shown" not in shown(two_ranks_evaluation(), "timeline")
 
 

@@ -18,6 +18,10 @@ _STARTS_JOBS = re.compile(
     r"\b(subprocess|Recorder|record_and_analyze|Mpi|Browser|perfscope_command)\b"
     r"|\b(environment|mpi)\("
 )
+_SHARES_PAGES = re.compile(
+    r"^from tests\.report\.test_consistency import .*\bshown\b", re.MULTILINE
+)
+_PAGES = "tests/report/test_consistency.py"
 _COMPUTES = 3
 _LOWER_PRIORITY = 15
 """Below that of the checks of the code, which are to end before the tests do."""
@@ -41,6 +45,13 @@ def turn(path: Path) -> int:
     if folder == "native":
         return 1
     return 0 if _STARTS_JOBS.search(text) else _COMPUTES
+
+
+@functools.cache
+def unit(file: str) -> str:
+    """What a file is run with: with those that look at the same pages, made once for all."""
+    text = (TESTS.parent / file).read_text(encoding="utf-8")
+    return _PAGES if _SHARES_PAGES.search(text) else file
 
 
 def fills_pauses(worker: str) -> bool:
@@ -71,6 +82,9 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         if fills_pauses(node.gateway.id) and (scope := self._computing()):
             self.workqueue.move_to_end(scope, last=False)
         super()._assign_work_unit(node)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit(super()._split_scope(nodeid))
 
     def _may_take(self, node: WorkerController) -> bool:
         return not fills_pauses(node.gateway.id) or self._computing() is not None

@@ -26,7 +26,7 @@ def member(text: bytes, block: int) -> Any:
     return json.loads(file.members()["value"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CONTAINERS, st.integers(0, 70), st.integers(1, 200), st.booleans())
 def test_a_value_ends_where_it_does(value: Any, spaces: int, block: int, escaped: bool) -> None:
     """Spaces in front move it through the blocks that are looked at together."""
