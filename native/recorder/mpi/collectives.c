@@ -1,6 +1,7 @@
 /* Collectives whose counts are scalars, blocking and nonblocking. */
 #include "frameworks/horovod.h"
 #include "mpi/collective_forms.h"
+#include "mpi/given.h"
 #include "mpi/repeats.h"
 
 #define OUT ((ps_side){send, send_count, send_type})
@@ -30,7 +31,8 @@ PS_COLLECTIVES(Reduce, Ireduce, ps_call_7, ps_call_8,
 #define REDUCED_ARGUMENTS (send, receive, count, type, op, comm)
 #define ALLREDUCE_BODY                                                                                            \
     PS_TIMED_BODY(ps_call_6, REDUCED_ARGUMENTS, ps_collective_call(PS_OP_MPI_Allreduce, comm),                    \
-                  ps_fits(real, count), ps_volume_same(&call, real, count, type), (void)0)
+                  ps_fits(real, count), ps_volume_same(&call, real, count, type);                                 \
+                  ps_before_giving(&call, send, receive, type), (void)0)
 
 PS_EXPORT int MPI_Allreduce REDUCED
 {
@@ -71,6 +73,7 @@ ROOTED(Scatter, Iscatter, ps_volume_scatter)
 
 PS_COLLECTIVE(Allgather, ps_call_7, (TWO_SIDES, PS_W comm), (TWO_SIDES_ARGUMENTS, comm), comm, BOTH_FIT,
               ps_volume_allgather(&call, real, OUT, IN);
+              if (send != ps_abi.in_place) ps_before_giving(&call, send, receive, send_type);
               ps_repeat repeat = ps_before_receiving(&call, receive, receive_type),
               ps_after_receiving(&repeat, &call, receive, result))
 PS_I_COLLECTIVE(Iallgather, ps_call_8, (TWO_SIDES, PS_W comm), (TWO_SIDES_ARGUMENTS, comm), BOTH_FIT,

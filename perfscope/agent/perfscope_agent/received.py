@@ -1,12 +1,19 @@
-"""Which collectives brought what the receiver held already, as the recorder has looked at them."""
+"""What large collectives brought that was there already, or that all ranks gave."""
 
 from __future__ import annotations
 
+from . import given, metadata
 from .library import types
 from .recorder import Recorder
 
 
-def told(rec: Recorder | None) -> list[list[int]]:
+def note(rec: Recorder | None) -> None:
+    """Writes down what was seen of both."""
+    metadata.facts["received_again"] = _again(rec)
+    metadata.facts["given"] = given.told(rec)
+
+
+def _again(rec: Recorder | None) -> list[list[int]]:
     """By operation and size: its code, bytes, looks, those that saw no change, and all calls."""
     found: list[list[int]] = []
     if rec is None:

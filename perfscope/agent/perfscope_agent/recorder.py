@@ -74,6 +74,7 @@ _FUNCTIONS = {
     "stack_notes_stop": "-",
     "hooked": "u32 u32",
     "received_again": "int u32 pointer",
+    "given": "int u32 pointer",
     "stack_is_noted": "int",
     "stack_notes": "object",
     "stack_knows": "- pointer i32",

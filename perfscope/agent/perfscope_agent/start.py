@@ -387,7 +387,7 @@ def _note_statistics() -> None:
     metadata.collect_versions()
     metadata.facts["garbage_collector"] = garbage.finish()
     told_of.note(recorder.current)
-    metadata.facts["received_again"] = received.told(recorder.current)
+    received.note(recorder.current)
     metadata.facts["stack_sampler"] = dict(stacks.statistics)
     steps = sys.modules.get(__package__ + ".steps")
     metadata.facts["step_source"] = steps.source if steps is not None else None

@@ -90,8 +90,8 @@ class _Buffer:
         now = _state(tensor)
         self.told["written"] += self.sent is not None and self.sent != now
         self.sent = now
-        self.held = _pieces(rec, tensor, number) if is_receiver else None
-        self._compare(_pieces(rec, tensor, 0))
+        self.held = pieces(rec, tensor, number) if is_receiver else None
+        self._compare(pieces(rec, tensor, 0))
 
     def _compare(self, now: bytes | None) -> None:
         """With the look before: what the first rank writes uncounted, it is rarely seen to send."""
@@ -105,7 +105,7 @@ class _Buffer:
     def ends(self, tensor: Any, number: int, rec: Any, keeps_version: bool) -> None:
         """It is over; `keeps_version` says that it will be no version of its own."""
         if self.held is not None:
-            now = _pieces(rec, tensor, number)
+            now = pieces(rec, tensor, number)
             if now is not None and (any(now) or any(self.held)):
                 self.told["looks"] += 1
                 self.told["same"] += now == self.held
@@ -172,9 +172,13 @@ def _mixed(number: int) -> int:
 
 
 def _can_be_seen(tensor: Any) -> bool:
-    """Whether a buffer is plain memory of the process, and its versions are counted."""
-    plain = torch_compile.module().Tensor
-    is_plain = type(tensor) is plain and tensor.device.type == "cpu" and not tensor.is_sparse
+    """Whether a tensor is plain memory of the process, and its versions are counted."""
+    torch = torch_compile.module()
+    is_plain = (
+        type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.device.type == "cpu"
+        and not tensor.is_sparse
+    )
     return bool(is_plain and tensor.is_contiguous() and not getattr(tensor, "is_inference", bool)())
 
 
@@ -182,8 +186,8 @@ def _state(tensor: Any) -> tuple[int, int]:
     return id(tensor), tensor._version
 
 
-def _pieces(rec: Any, tensor: Any, number: int) -> bytes | None:
-    """Some pieces of what a buffer holds, others for each number; None where it has gone."""
+def pieces(rec: Any, tensor: Any, number: int) -> bytes | None:
+    """Some pieces of what a tensor holds, others for each number; None where it has gone."""
     if rec is None or not _can_be_seen(tensor):
         return None
     size = int(tensor.numel()) * int(tensor.element_size())

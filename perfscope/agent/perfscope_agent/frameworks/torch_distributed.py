@@ -10,6 +10,7 @@ from . import (
     torch_async,
     torch_compile,
     torch_flight,
+    torch_given,
     torch_groups,
     torch_messages,
     torch_volumes,
@@ -151,6 +152,7 @@ def _begin_collective(c10d: Any, name: str, given: dict[str, Any]) -> Open | Non
     group = group_of(c10d, given.get("group"))
     if group is None or given.get("async_op") or not group.blocks(_data(given)):
         return None
+    guarded(torch_given.begins, name, given, group)
     root = _root(name, given, group)
     moved = torch_volumes.volume(name, given, root == group.ranks[group.own])
     return group.begin(name, root, moved)

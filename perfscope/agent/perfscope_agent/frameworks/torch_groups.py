@@ -138,6 +138,11 @@ class Group:
         name = rec.name(FLIGHT + SEPARATOR + operation + ASYNCHRONOUS + ending)
         rec.phase(recorder.Phase.COMMUNICATION, name, number, -1, at_ns, at_ns)
 
+    @property
+    def next_ordinal(self) -> int:
+        """Of the collective that the group is to have next."""
+        return self._ordinals.get("", 0)
+
     def take_ordinal(self, operation: str) -> int:
         """How many operations of this stream the group has had; each call counts."""
         stream = operation if operation == GRADIENTS else ""

@@ -1,0 +1,95 @@
+/* A sum over ranks that all hold the same brings nothing that each of them could not compute by itself.
+ *
+ * Of large calls, by operation, size and the instruction of Python that makes them, the same ones are looked at on all
+ * ranks, as all count them alike. What each was given is told by the ordinal that the call has on all members of its
+ * communicator. What holds nothing but zeros tells nothing. */
+#include "mpi/given.h"
+
+#include "mpi/datatype.h"
+#include "mpi/lines.h"
+#include "perfscope_recorder.h"
+#include "python/current_place.h"
+#include "state.h"
+
+#define ROWS 32u
+#define LOOKS 1024u
+
+typedef struct {
+    uint64_t bytes, instruction;
+    uint32_t calls, looks;
+    uint16_t op;
+} given_row;
+
+typedef struct {
+    uint64_t identity, digest;
+    uint32_t row, members, ordinal;
+} given_look;
+
+static given_row rows[ROWS];
+static given_look looks[LOOKS];
+static uint32_t count;
+static ps_lock changing = ATOMIC_FLAG_INIT;
+
+/* The row of calls like this one; ROWS where there is no room. */
+static uint32_t row_of(const ps_call *call, uint64_t instruction)
+{
+    uint32_t row = 0;
+    while (row < ROWS && rows[row].calls &&
+           (rows[row].op != call->op || rows[row].bytes != call->sent || rows[row].instruction != instruction))
+        row++;
+    return row;
+}
+
+/* Counts the call; whether it is to be looked at. */
+static bool is_due(const ps_call *call, uint32_t *row)
+{
+    ps_current_place place;
+    uint64_t instruction = ps_read_place(&place) ? place.instruction : 0;
+    bool found = false;
+    ps_acquire(&changing);
+    *row = row_of(call, instruction);
+    if (*row < ROWS) {
+        given_row *own = &rows[*row];
+        own->op = call->op;
+        own->bytes = call->sent;
+        own->instruction = instruction;
+        found = ps_lines_are_due(own->calls++) && own->looks < PS_LINES_MOST_LOOKS;
+        own->looks += found;
+    }
+    ps_release(&changing);
+    return found;
+}
+
+void ps_before_giving(const ps_call *call, ps_word send, ps_word receive, ps_word type)
+{
+    given_look look = {0};
+    ps_word buffer = send == ps_abi.in_place ? receive : send;
+    bool is_large = call->sent >= PS_LINES_LEAST_BYTES && buffer && ps_is_predefined(ps_handle(type));
+    if (!is_large || !call->comm || call->comm->is_inter || call->comm->size < 2 || !is_due(call, &look.row))
+        return;
+    if (!ps_lines_digest(buffer, call->sent, call->seq, &look.digest) || !look.digest)
+        return;
+    look.identity = call->comm->identity;
+    look.members = call->comm->size;
+    look.ordinal = call->seq;
+    ps_acquire(&changing);
+    if (count < LOOKS)
+        looks[count++] = look;
+    ps_release(&changing);
+}
+
+PS_EXPORT int ps_given(uint32_t look, uint64_t *told)
+{
+    if (look >= count)
+        return 0;
+    const given_row *row = &rows[looks[look].row];
+    told[0] = looks[look].row;
+    told[1] = row->op;
+    told[2] = row->bytes;
+    told[3] = row->calls;
+    told[4] = looks[look].identity;
+    told[5] = looks[look].members;
+    told[6] = looks[look].ordinal;
+    told[7] = looks[look].digest;
+    return 1;
+}

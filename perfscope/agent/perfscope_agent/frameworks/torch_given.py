@@ -1,0 +1,64 @@
+"""What ranks give to large collectives of torch.distributed, before some of these begin.
+
+Where all ranks give the same, each of them could compute by itself what comes back.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from .. import files, given, recorder
+from ..pace import Budget
+from ..places import Places
+from . import torch_buffers, torch_volumes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from .torch_groups import Group
+
+_TAKEN = {
+    "all_reduce": "tensor",
+    "all_gather": "tensor",
+    "all_gather_into_tensor": "input_tensor",
+    "broadcast": "tensor",
+    "gather": "tensor",
+    "reduce": "tensor",
+}
+"""What all ranks give, or hold already, as much of each."""
+
+_LEAST_BYTES = 1 << 18
+_budget = Budget()
+
+
+def begins(name: str, arguments: dict[str, Any], group: Group) -> None:
+    """A collective comes that blocks: counts it, and looks at what it takes where that is due."""
+    tensor = arguments.get(_TAKEN.get(name, ""))
+    size = torch_volumes.nbytes(tensor)
+    if size < _LEAST_BYTES or len(group.ranks) < 2:
+        return
+    frame = _program_frame()
+    if frame is None:
+        return
+    row = given.row("torch.distributed." + name, size, frame.f_code, frame.f_lasti)
+    rec = recorder.current
+    if row is None or rec is None or not row.is_due() or not _budget.is_left():
+        return
+    begin_ns = time.thread_time_ns()
+    row.place = row.place or recorder.place_text(*Places().where(frame.f_code, frame.f_lasti))
+    ordinal = group.next_ordinal
+    content = torch_buffers.pieces(rec, tensor, ordinal)
+    if content is not None and any(content):
+        row.see(group.ranks, len(group.ranks), ordinal, content)
+    _budget.spent_ns += time.thread_time_ns() - begin_ns
+
+
+def _program_frame() -> FrameType | None:
+    """The innermost frame of the program."""
+    frame: FrameType | None = sys._getframe(3)
+    while frame is not None and not files.is_program(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame

@@ -1,0 +1,81 @@
+"""What ranks gave to large collectives: digests, to be compared with those of the other ranks.
+
+Of values nothing is written but a digest with the key of the job, so that no file tells whether
+they are those that somebody guesses.
+"""
+
+from __future__ import annotations
+
+from . import operand_arrays
+from .kinds import Any
+from .library import types
+from .recorder import Recorder
+
+_MOST_LOOKS = 64
+"""At calls like one another."""
+_FIRST_LOOKS = 8
+_LOOK_EVERY = 16
+_MOST_ROWS = 32
+_MASK = (1 << 64) - 1
+
+
+class Row:
+    """Calls like one another: what some of them were given."""
+
+    def __init__(self, operation: Any, size: int, place: str | None) -> None:
+        self.operation, self.size, self.place = operation, size, place
+        self.calls = 0
+        self.looks: list[list[Any]] = []
+        """Of each the group that it was in, its members, its ordinal there, and a digest."""
+
+    def is_due(self) -> bool:
+        """Counts a call, and tells whether to look at it; other ranks look at the same ones."""
+        number, self.calls = self.calls, self.calls + 1
+        is_one = number < _FIRST_LOOKS or mixed(number) % _LOOK_EVERY == 0
+        return is_one and len(self.looks) < _MOST_LOOKS
+
+    def see(self, group: object, members: int, ordinal: int, content: object) -> None:
+        """Takes note of what one was given, by anything that has one text in all processes."""
+        digest = operand_arrays.of_parts((ordinal, content))
+        self.looks.append([operand_arrays.of_parts((group,)), members, ordinal, digest])
+
+    def told(self) -> list[Any]:
+        """For the metadata."""
+        return [self.operation, self.size, self.place, self.calls, self.looks]
+
+
+_rows: dict[tuple[Any, ...], Row] = {}
+
+
+def row(operation: str, size: int, code: Any, last: int) -> Row | None:
+    """The calls of an operation and a size in one instruction; None where they are too many."""
+    key = operation, size, code, last
+    found = _rows.get(key)
+    if found is None and len(_rows) < _MOST_ROWS:
+        found = _rows[key] = Row(operation, size, None)
+    return found
+
+
+def mixed(number: int) -> int:
+    """Another number, which tells nothing of what comes in turn."""
+    return (number * 0x9E3779B97F4A7C15 & _MASK) >> 32
+
+
+def told(rec: Recorder | None) -> list[list[Any]]:
+    """Calls like one another, of MPI and of frameworks; none where no other rank can compare."""
+    if rec is None or not operand_arrays.are_common():
+        return []
+    native: dict[int, Row] = {}
+    words, look = (types["u64"] * 8)(), 0
+    while rec.given(look, words):
+        number, operation, size, calls, *seen = list(words)
+        found = native.setdefault(number, Row(operation, size, None))
+        found.calls = calls
+        found.see(*seen)
+        look += 1
+    return [one.told() for one in (*native.values(), *_rows.values()) if one.looks]
+
+
+def forget() -> None:
+    """Drops what belongs to the parent, in a forked child."""
+    _rows.clear()

@@ -1,0 +1,53 @@
+"""What ranks give to large collectives of MPI is looked at: whether it is the same on all."""
+
+from perfscope.readers.registry import open_trace
+from perfscope.trace.given import given
+from tests.support.environments import Mpi
+from tests.support.recording import Recorder
+
+CALLS, VALUES = 100, 1 << 15
+KEPT, OWN, TURNS, GATHERED, PLACE, HALF = (VALUES + (number << 10) for number in range(6))
+"""By which calls are told apart; the least counts as large."""
+
+PROGRAM = f"""
+import numpy
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+half = world.Split(world.rank % 2)
+common, own = numpy.random.default_rng(1), numpy.random.default_rng(2 + world.rank)
+into = numpy.empty(4 * {HALF})
+small, zeros = numpy.ones(8), numpy.zeros({VALUES} + 512)
+for call in range({CALLS}):
+    world.Allreduce(common.random({KEPT}), into[:{KEPT}])
+    world.Allreduce(own.random({OWN}), into[:{OWN}])
+    world.Allreduce(common.random({TURNS}), into[:{TURNS}])
+    world.Allreduce(own.random({TURNS}), into[:{TURNS}])
+    world.Allgather(common.random({GATHERED}), into[: world.size * {GATHERED}])
+    held = common.random({PLACE})
+    world.Allreduce(MPI.IN_PLACE, held)
+    half.Allreduce(numpy.full({HALF}, call + world.rank % 2 + 1.0), into[:{HALF}])
+    world.Allreduce(small, into[:8])
+    world.Allreduce(zeros, into[: len(zeros)])
+"""
+
+
+def test_what_all_ranks_give_is_told_from_what_differs(any_mpi: Mpi, record: Recorder) -> None:
+    """Of two lines with as much the one is told from the other; groups only ask their members."""
+    done = record(any_mpi.python_command(4, "-c", PROGRAM), variables=any_mpi.variables)
+    assert done.exit_code == 0, done.stderr
+    rows = [one for one in given(open_trace(done.directory).ranks) if one.rank == 0]
+    looks = {(one.operation, one.bytes): one.is_same for one in rows if one.bytes != 8 * TURNS}
+    same = [one for one, found in looks.items() if all(found)]
+    assert same == [
+        ("MPI_Allreduce", 8 * KEPT),
+        ("MPI_Allgather", 8 * GATHERED),
+        ("MPI_Allreduce", 8 * PLACE),
+        ("MPI_Allreduce", 8 * HALF),
+    ]
+    assert looks.keys() - same == {("MPI_Allreduce", 8 * OWN)}
+    assert not any(looks["MPI_Allreduce", 8 * OWN])
+    assert all(8 <= len(found) < CALLS / 4 for found in looks.values())
+    assert all(one.calls == CALLS for one in rows)
+    shared, own = (one.is_same for one in rows if one.bytes == 8 * TURNS)
+    assert all(shared)
+    assert not any(own)
