@@ -27,8 +27,12 @@ ENDINGS = {
     "killed_all": START + "os.kill(os.getpid(), 9)",
     "exception": START + "if world.rank == 1: raise RuntimeError('lost')",
     # the launcher ends the other rank: of two that leave, it may see the second one's end first
-    "never_finalized": START + "if world.rank == 1: os._exit(0)\ntime.sleep(60)",
+    "never_finalized": START + "if world.rank == 1: os._exit(0)\ntime.sleep(20)\nos._exit(0)",
 }
+# Hydra kills the rest, recorded or not. It answers 9 where it collects the one that it has killed
+# before it has read both ends of its output, else 0; and where it collects the one that left before
+# it has seen the end of its socket, it kills nobody.
+OF_HYDRA = {("mpich", "never_finalized"): {0, 9}}
 # What a launcher answers to several ranks that die at once depends on which one it sees first.
 MOST_PLAIN_RUNS = 5
 # Each rank leaves its pid, then waits in a receive that never ends.
@@ -44,14 +48,12 @@ def test_exit_code_is_that_of_the_same_job_unrecorded(
 ) -> None:
     command = mpi.python_command(2, "-c", ENDINGS[ending])
     recorded = record(command, variables=mpi.variables)
-    expected: set[int] = set()
+    expected = set(OF_HYDRA.get((mpi.name, ending), ()))
     for _ in range(MOST_PLAIN_RUNS):
-        plain = run_plain(command, cwd=tmp_path, variables=mpi.variables).returncode
-        expected.add(plain if plain >= 0 else 128 - plain)
         if recorded.exit_code in expected:
             break
-    if recorded.exit_code not in expected:  # one in some seventy recordings, of never_finalized
-        recorded = record(command, variables=mpi.variables, output=tmp_path / "again")
+        plain = run_plain(command, cwd=tmp_path, variables=mpi.variables).returncode
+        expected.add(plain if plain >= 0 else 128 - plain)
     assert recorded.exit_code in expected
     assert summarize(recorded.directory).ranks == 2
 

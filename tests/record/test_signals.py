@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +61,25 @@ def test_a_signal_to_the_group_reaches_the_job_once(number: signal.Signals, tmp_
         counts = counted_after_a_pause(tmp_path)
         assert process.wait(timeout=30) == 0
     assert counts == [(int(number), 1)]
+
+
+def test_a_signal_to_perfscope_and_to_its_group_at_once_is_one(tmp_path: Path) -> None:
+    """`timeout` sends both; without perfscope the second one comes while the first is pending."""
+    rounds, late = 8, 0
+    with perfscope_started([sys.executable, "-c", COUNTER], cwd=tmp_path) as process:
+        wait_for_text(tmp_path / "ready")
+        for _ in range(rounds):
+            begin = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.001)
+            os.killpg(process.pid, signal.SIGTERM)
+            late += time.monotonic() - begin > 0.04  # on a busy host these were two
+            time.sleep(0.2)
+        process.send_signal(signal.SIGUSR1)  # alone, and so the job's as well
+        counts = dict(counted_after_a_pause(tmp_path))
+        assert process.wait(timeout=30) == 0
+    assert counts[signal.SIGUSR1] == 1
+    assert rounds <= counts[signal.SIGTERM] <= rounds + late
 
 
 def counted_after_a_pause(directory: Path) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from . import (
     callees,
     file_locks,
     files,
+    lock_looks,
     looks,
     noted,
     own_threads,
@@ -77,6 +78,7 @@ class Sampler:
         self._later, self._inherited = later, inherited
         self._later_s = time.monotonic() + _LATER_S
         self._begin_s = 0.0
+        self._thread_id = 0  # the kernel's
         self._before_ns = self._noted_ns = 0  # spent by the last look; by the main thread
         self._done = _thread.allocate_lock()
         self._hidden = _thread.allocate_lock()
@@ -136,6 +138,7 @@ class Sampler:
             notes = noted.take(self._library)
             due_ns = dues_ns[seen - 1] if seen else 0
             now_ns = time.monotonic_ns()
+            self._ask(due_ns, now_ns)
             if seen:
                 self._do_once(now_ns / 1e9)
             with self.busy:
@@ -150,6 +153,13 @@ class Sampler:
                         self._is_paid()
             if not seen:
                 return
+
+    def _ask(self, due_ns: int, now_ns: int) -> None:
+        """Notes whether the lock was free, where another thread may have kept it."""
+        if due_ns and len(watched) > 1:
+            lock_looks.woken(self._thread_id, due_ns, now_ns)
+        else:
+            lock_looks.leave()
 
     def _dues_ns(self, due_ns: int, looked_ns: int) -> list[int]:
         """When to look next, as far as Python need not be woken for it, and when behind that."""
@@ -199,9 +209,9 @@ class Sampler:
     def _hide(self) -> None:
         """Has this thread left out of what is counted of the program."""
         try:
-            thread_id = recorder.native_thread_id()
-            if thread_id:
-                self._library.ignore_thread(thread_id)
+            self._thread_id = recorder.native_thread_id()
+            if self._thread_id:
+                self._library.ignore_thread(self._thread_id)
         finally:
             self._hidden.release()
 
@@ -329,6 +339,7 @@ def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     statistics.update(hz=0.0, samples=0, cpu_ns=0)
     watched.clear()
+    lock_looks.forget()
     del with_each_sample[:]
 
 

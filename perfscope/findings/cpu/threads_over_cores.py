@@ -13,6 +13,7 @@ from perfscope.findings.facts.node_threads import (
     OVERSUBSCRIBED_FAIL,
     VARIABLES,
     NodeLoad,
+    are_ranks_too_many,
     status_of,
 )
 from perfscope.findings.facts.side_threads import busy_threads, side_threads, take_the_cpus
@@ -49,7 +50,7 @@ def judge(run: Facts) -> Outcome:
     is_sure = (gain := run.cpu_wait_gain) is not None and _is_sure(gain)
     if status.is_fault and worst.is_horovods_alone:
         status = Status.WARN if is_sure else Status.INFO
-    claims = _are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
+    claims = are_ranks_too_many(results, worst) or (worst.is_horovods_alone and is_sure)
     besides = side_threads(results, worst) if status.is_fault else []
     asked = busy_threads(results, worst) if status.is_fault and not besides else []
     title, told = _title(worst, status, _throttled_s(results, worst)), ""
@@ -125,11 +126,6 @@ def _of_thread(found: LockWait) -> Evidence:
     place = wording.place(found.frame)
     doing = f" in {place}" if place else ""
     return Evidence(f"{whose} on rank {found.rank}{doing} wants a CPU for", found.wanted_s, "s")
-
-
-def _are_ranks_too_many(results: Results, node: NodeLoad) -> bool:
-    """Whether there are too few CPUs for the ranks, and not only in the masks they are bound to."""
-    return node.too_many_ranks and len(node.node.ranks) > node_cpus(results.trace, node.node)
 
 
 def _is_binding(results: Results, load: NodeLoad) -> bool:

@@ -13,7 +13,12 @@ from perfscope.findings.facts.idle_host import IdleRun, idle_run
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, imbalance_facts
 from perfscope.findings.facts.imbalance_judgment import Judgment, judged
 from perfscope.findings.facts.network_facts import NetworkFacts, network_facts
-from perfscope.findings.facts.node_threads import NodeLoad, node_load, waits_for_cpus
+from perfscope.findings.facts.node_threads import (
+    NodeLoad,
+    has_fewer_cpus_than_ranks,
+    node_load,
+    waits_for_cpus,
+)
 from perfscope.findings.facts.outside_load import OnFreeCpus, outside_load
 from perfscope.findings.facts.own_lateness import OwnLateness, own_lateness
 from perfscope.findings.facts.serial_work import SerialWork, find_serial_work
@@ -160,4 +165,9 @@ class Facts:
     @cached_property
     def network(self) -> NetworkFacts:
         """Why transfer takes long, of two ranks or more whose transfer is known."""
-        return network_facts(self.results, self.replay, is_contended=self.waits_for_cpus)
+        return network_facts(
+            self.results,
+            self.replay,
+            is_contended=self.waits_for_cpus,
+            is_crowded=has_fewer_cpus_than_ranks(self.results, self.node_loads),
+        )

@@ -180,16 +180,22 @@ def halved(results: Results, facts: NetworkFacts, edits: Sequence[Edit] = (HALVE
     return saved(results, 0.5 * facts.whole.seconds, is_planned=True)
 
 
-def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> NetworkFacts:
-    """The facts of a run of two ranks or more whose transfer is known."""
+def network_facts(
+    results: Results, replay: Replay, *, is_contended: bool, is_crowded: bool
+) -> NetworkFacts:
+    """The facts of a run of two ranks or more whose transfer is known.
+
+    Where more ranks than CPUs wait for these (`is_crowded`), one that polls in a call runs for
+    nothing while the one that it needs has no CPU: no call tells of the network.
+    """
     bound_s = transfer_bound_s(results)
     whole = predicted_gain(results, replay, [IDEAL], bound_s=bound_s, is_planned=True)
     is_large = whole.share >= thresholds.FAIL_SHARE_UPPER_BOUND
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
     length_s = results.focus.length_ns * NS
     small, settings, slow = _small(results), slow_settings(results), _slow_fabric(results)
-    is_starved = is_contended and moving_share(results) < TRANSFER_FAIL_SHARE
-    is_told = is_large and not is_starved
+    is_starved = is_crowded or (is_contended and moving_share(results) < TRANSFER_FAIL_SHARE)
+    is_told, is_certain = is_large and not is_starved, is_large and is_contended and not is_crowded
     found = NetworkFacts(
         whole=whole,
         gains=gains,
@@ -201,7 +207,7 @@ def network_facts(results: Results, replay: Replay, *, is_contended: bool) -> Ne
         is_disturbed=is_disturbed(results),
         is_explained=is_starved or (is_contended and waited_as_long(results, whole.seconds)),
         usual_share=_usual_s(results) / max(length_s, NS),
-        certain_share=_certain_share(results, length_s) if is_contended and is_large else 0.0,
+        certain_share=_certain_share(results, length_s) if is_certain else 0.0,
         cause=Cause.BANDWIDTH,
         length_s=length_s,
         free_share=share_on_free_cpus(results, replay, IDEAL) if is_told else 0.0,

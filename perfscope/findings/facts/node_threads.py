@@ -13,7 +13,7 @@ from perfscope.findings.facts.thread_pools import (
     pools,
 )
 from perfscope.judging import MAIN
-from perfscope.metrics.host.resources import NodeThreads, queue_share
+from perfscope.metrics.host.resources import NodeThreads, node_cpus, queue_share
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Status
 from perfscope.schema.resources import ThreadsOfRank
@@ -84,6 +84,26 @@ class NodeLoad:
 def waits_for_cpus(loads: Iterable[NodeLoad]) -> bool:
     """Whether ranks of some node wait for CPUs, so that it is chance which one is late."""
     return any(load.node.cpus > 0 and status_of(load) is not Status.PASS for load in loads)
+
+
+def are_ranks_too_many(results: Results, load: NodeLoad) -> bool:
+    """Whether there are too few CPUs for the ranks, and not only in the masks they are bound to."""
+    return load.too_many_ranks and len(load.node.ranks) > node_cpus(results.trace, load.node)
+
+
+def has_fewer_cpus_than_ranks(results: Results, loads: Iterable[NodeLoad]) -> bool:
+    """Whether ranks of some node wait for CPUs as there are fewer of these than ranks.
+
+    N ranks that all want to run on C CPUs wait (N - C) / N of the time: at least half of that must
+    be seen. Ranks that wait for less mostly sleep in their calls, and leave the CPUs to others.
+    """
+    return any(status_of(load).is_fault and _lacks_cpus(results, load) for load in loads)
+
+
+def _lacks_cpus(results: Results, load: NodeLoad) -> bool:
+    lacking = 1.0 - load.node.cpus / len(load.node.ranks)
+    waited = load.queue_share / (1.0 + load.queue_share)
+    return are_ranks_too_many(results, load) and waited > MAIN * lacking
 
 
 def cpus_unknown(results: Results) -> Quiet | None:

@@ -177,6 +177,8 @@ def _of_rank(
     wanted_s = cpu_s + sum(thread.queue_delay_ns for thread in threads) / 1e9
     is_resting = resting[others["stack"]]
     polls = float(is_resting.mean()) > MAIN
+    if not polls and _gives_back(rank, cpu_s * 1e9 / float(edges[-1] - edges[0])):
+        waited = 0.0
     telling = others[is_resting == polls]
     told = (telling if len(telling) else others)["stack"].tolist()
     stacks = [trace.stacks[place] for place in told]
@@ -192,6 +194,25 @@ def _of_rank(
         polls=polls,
         rests=float(at_rest[working].mean()),
     )
+
+
+def _gives_back(rank: Rank, ran: float) -> bool:
+    """Whether other threads surely hold no lock for most of the time in which they run.
+
+    Many functions in C give it back while they compute, at a line of Python like any other. So the
+    agent tells how often it found the lock taken by anyone, at moments that know nothing of these.
+
+    Args:
+        rank: of these threads.
+        ran: their CPU time, in parts of the time that is looked at.
+    """
+    looks = rank.metadata.get("lock_looks")
+    if not isinstance(looks, dict):
+        return False
+    asked, taken = looks.get("asked"), looks.get("taken")
+    if not isinstance(asked, int) or not isinstance(taken, int):
+        return False
+    return asked >= FEWEST_SAMPLES and taken < MAIN * ran * asked
 
 
 def _running(rank: Rank, edges: Floats) -> list[int]:

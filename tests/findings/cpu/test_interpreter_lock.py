@@ -30,6 +30,7 @@ def judged(
     other_queued: float = 0.0,
     works_every: int = 1,
     loops: Sequence[object] = (),
+    taken: object = None,
 ) -> Finding:
     """Rank 1 works 0.4 s a step, of which its main thread runs a part; rank 0 needs half of that.
 
@@ -54,7 +55,8 @@ def judged(
         ran_s, queued_s = 0.5 * STEPS * other_ran, 0.5 * STEPS * other_queued
         rank.thread("python", tid=OTHER, cpu_s=ran_s, queue_delay_s=queued_s)
         names = {str(OTHER): "tally thread"}
-        rank.set(metadata={"python_threads": names, "loops": list(loops)})
+        looks = {} if taken is None else {"lock_looks": {"asked": 100, "taken": taken}}
+        rank.set(metadata={"python_threads": names, "loops": list(loops), **looks})
     return analyze_trace(builder.build()).findings["interpreter_lock"]
 
 
@@ -96,6 +98,20 @@ def test_a_thread_that_is_looked_at_while_it_rests_is_told_by_a_few_samples_of_i
     finding = judged(ran=0.5, works_every=40)
     assert finding.gain_s == pytest.approx(0.2 * STEPS, rel=0.02)
     assert finding.where == (Frame("tally", "/home/me/train.py", 9),)
+
+
+@pytest.mark.parametrize(
+    ("taken", "status"),
+    [(2, Status.PASS), (24, Status.PASS), (26, Status.FAIL), ("?", Status.FAIL)],
+)
+def test_a_thread_keeps_the_lock_that_is_found_taken_while_it_runs(
+    taken: object, status: Status
+) -> None:
+    """It runs half of the time, and so it would have the lock half of the time in Python code.
+
+    What else the main thread waits for, such as CPUs, is not told as waiting for it.
+    """
+    assert judged(ran=0.5, queued=0.2, taken=taken).status is status
 
 
 @pytest.mark.parametrize("call", ["Comm.Recv", "Comm.recv", "Request.wait"])
