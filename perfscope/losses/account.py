@@ -123,6 +123,7 @@ class _Making:
             ranks=self._ranks(caused),
             first_share=float(caused.max(initial=0.0) / max(caused.sum(), 1.0)),
             frame=self._places.frame(cause),
+            also=self._places.also(cause),
             waited_for=self._places.waited_for(cause),
             pattern=pattern,
             is_certain=certain,

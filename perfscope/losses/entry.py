@@ -59,6 +59,8 @@ class Entry:
     # of what all ranks caused of it, the share of the first of `ranks`; 0 unknown
     first_share: float = 0.0
     frame: Frame | None = None  # the user's function, at the line seen most often; None unknown
+    # of sleeping, further lines of that function in which it was at least half as long
+    also: tuple[int, ...] = ()
     # how it is spread over the steps; None where there are too few to tell
     pattern: LossPattern | None = None
     # whether halves of the steps tell the same pattern; None where not asked

@@ -10,6 +10,7 @@ from perfscope.arrays import Ints
 from perfscope.attribution.not_training import IS_TRAINING
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.waited_for import main_wait
+from perfscope.judging import MAIN
 from perfscope.losses.cause import LossCause
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Activity, AwaitedThing
@@ -96,6 +97,24 @@ class Places(Functions):
             return self._usual_line(cause.function)
         if not seen:
             return None
+        function, lines = self._in_main_function(seen)
+        return Frame(*function, _usual(lines))
+
+    def also(self, cause: LossCause) -> tuple[int, ...]:
+        """Of sleeping, further lines of that function that are to change as well, in their order.
+
+        Each of them is a call that somebody wrote to wait there; other work spreads over lines.
+        """
+        seen = self._seen.get(cause)
+        if cause.activity is not Activity.SLEEP or not seen:
+            return ()
+        _, lines = self._in_main_function(seen)
+        usual = _usual(lines)
+        least_ns = MAIN * lines[usual]
+        return tuple(sorted(one for one, ns in lines.items() if ns >= least_ns and one != usual))
+
+    def _in_main_function(self, seen: Counter[int]) -> tuple[Function, dict[int, int]]:
+        """The function in which something was most, and for how long at each of its lines."""
         functions: Counter[Function] = Counter()
         for place, ns in sorted(seen.items()):
             functions[self._frames[place].function, self._frames[place].file] += ns
@@ -105,7 +124,7 @@ class Places(Functions):
             for place, ns in seen.items()
             if self._frames[place].key == function
         }
-        return Frame(*function, _usual(lines))
+        return function, lines
 
     def _usual_line(self, function: Function) -> Frame | None:
         lines = self._lines.get(function)

@@ -111,7 +111,8 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
         status=status,
         title=_title(entries, ranks, callee, what, verb=_verb(kinds), is_once=is_once),
         summary=(
-            f"{what} {_take(kinds, ranks)} {format_seconds(_own_s(entries))} at one line"
+            f"{what} {_take(kinds, ranks)} {format_seconds(_own_s(entries))} at "
+            f"{'these lines' if first.also else 'one line'}"
             f"{', once' if is_once else ''}. Without all of it the run would be about "
             f"{format_seconds(gain.seconds)} shorter; what can be had depends on how it is done "
             "instead."
@@ -119,12 +120,12 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
         gain=replace(gain, spent=Spent(_mean_s(entries, ranks), is_each=len(ranks) > 1)),
         confidence=Confidence.HIGH,
         ranks=ranks,
-        where=(first.frame,) if first.frame is not None else (),
+        where=words.frames(first),
         evidence=tuple(
             Evidence(f"{kind} at {place(first.frame)}", _lost_s(entries, kind), "s")
             for kind in kinds
         ),
-        actions=(there(f"In {place(first.frame)}", _action(run, group, callee)),),
+        actions=(there(f"In {words.places(first)}", _action(run, group, callee)),),
     )
 
 
@@ -173,7 +174,7 @@ def _title(
     who = " per rank" if len(ranks) > 1 else ""
     name = callee.name if callee is not None else what
     does = "takes" if callee is not None else verb
-    return f"{name} {does} {each}{who}{', once' if is_once else ''}, in {place(entries[0].frame)}"
+    return f"{name} {does} {each}{who}{', once' if is_once else ''}, in {words.places(entries[0])}"
 
 
 def _action(run: Facts, group: Group, callee: Callee | None) -> str:

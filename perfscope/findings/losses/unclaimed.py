@@ -171,7 +171,8 @@ def _finding(run: Facts, group: Group) -> Finding:
     calls = _without_calls(run, group, callee)
     workers = turns.workers(run.losses.entries)[:MOST_PLACES] if _is_serial(group) else ()
     gain = replace(calls or gain, spent=words.spent(group, callee if calls else None))
-    worked = [one.frame for one in (workers or entries) if one.frame is not None]
+    worked = [one.frame for one in workers]
+    worked = worked if workers else [frame for one in entries for frame in words.frames(one)]
     is_lock = entries[0].cause.activity is Activity.LOCK
     holder = lock_holder.holder_for(run.results, group.ranks) if is_lock else None
     is_guess = holder is not None and lock_holder.is_inferred(holder)

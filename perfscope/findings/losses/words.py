@@ -55,7 +55,7 @@ def title(
     `held` says where a lock is held meanwhile, which is the line to change.
     """
     first = group.entries[0]
-    where = place(first.frame)
+    where = places(first)
     seen = f", {mainly(group)}in {where}" if where else ""
     if callee is not None and first.cause.activity is Activity.INTERPRETER:
         who = f" on {ranks(tuple(callee.seconds))}" if len(callee.seconds) == 1 else " per rank"
@@ -86,6 +86,22 @@ def title(
         main = [one for one in workers if one.waiting_ns >= MAIN * workers[0].waiting_ns]
         seen = " " + listed([f"for {ranks(one.ranks)} in {place(one.frame)}" for one in main])
     return f"{named(group, world)}{seen}"
+
+
+def places(entry: Entry) -> str:
+    """Where something is: `main() (index.py:66) and line 68`; "" where no place is known."""
+    where = place(entry.frame)
+    if not where or not entry.also:
+        return where
+    others = listed([str(line) for line in entry.also])
+    return f"{where} and line{'' if len(entry.also) == 1 else 's'} {others}"
+
+
+def frames(entry: Entry) -> tuple[Frame, ...]:
+    """The lines to look at, most first; none where no place is known."""
+    if (first := entry.frame) is None:
+        return ()
+    return (first, *(Frame(first.function, first.file, line) for line in entry.also))
 
 
 def mainly(group: Group) -> str:
@@ -200,7 +216,7 @@ def action(
 def _at(first: Entry, callee: Callee | None) -> str:
     """`In read() (data.py:22), which calls gzip.open`; "" where no place is known."""
     calls = f", which calls {callee.name}" if callee is not None else ""
-    return f"In {place(first.frame)}{calls}" if place(first.frame) else ""
+    return f"In {places(first)}{calls}" if places(first) else ""
 
 
 def _of_library(entry: Entry, callee: Callee | None) -> str:

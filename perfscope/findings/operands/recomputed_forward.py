@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from perfscope.attribution.recomputed import Recomputed, recomputed
+from perfscope.attribution.stack_rules import is_user_file
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
@@ -47,7 +48,7 @@ def judge(run: Facts) -> Outcome:
     return Finding(
         status=status,
         title=(
-            f"The backward pass computes {wording.place(worst.place)} a second time, as its "
+            f"The backward pass computes {wording.place(_lines(worst)[0])} a second time, as its "
             "activations are checkpointed"
         ),
         summary=(
@@ -58,14 +59,18 @@ def judge(run: Facts) -> Outcome:
         gain=gain,
         confidence=Confidence.HIGH,
         ranks=tuple(one.rank for one in found),
-        where=(worst.place, *_asked_at(worst), *passes[0].where[:1]),
+        where=(*_lines(worst), *passes[0].where[:1]),
         evidence=(*map(_evidence, found[:MOST_PLACES]), *_memory(results)),
         actions=(_action(worst),),
     )
 
 
-def _asked_at(found: Recomputed) -> tuple[Frame, ...]:
-    return () if found.asked_at is None else (found.asked_at,)
+def _lines(found: Recomputed) -> tuple[Frame, ...]:
+    """What is computed again, and the line that asks for it, which leads for a library's layer."""
+    if found.asked_at is None:
+        return (found.place,)
+    lines = (found.place, found.asked_at)
+    return lines if is_user_file(found.place.file) else lines[::-1]
 
 
 def _action(found: Recomputed) -> str:

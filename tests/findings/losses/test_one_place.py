@@ -87,6 +87,17 @@ def test_what_a_program_waits_for_once_behind_its_steps_is_told(called: str) -> 
     assert not loud(written(start_s=4.0, stacks=(stack, stack)))
 
 
+def test_two_lines_that_sleep_are_both_told() -> None:
+    """By turns, each for half of the time."""
+    first, second = ((line, ("time.sleep", "<built-in>", 0)) for line in (LINE, (*LINE[:2], 68)))
+    found = written(end_s=4.0, stacks=(first, second))["lost_to_sleep"]
+    lines = [one.line for one in found.where]
+    assert sorted(lines) == [66, 68]
+    where = f"in main() (index.py:{lines[0]}) and line {lines[1]}"
+    assert found.title == f"time.sleep takes 4.00 s per rank, once, {where}"
+    assert found.actions[0].startswith(f"I{where[1:]}")
+
+
 def test_two_activities_at_a_line_are_worth_a_word_together() -> None:
     """Of the 2 to 3 % that each of them takes of the run nothing is told by itself.
 

@@ -75,6 +75,14 @@ def test_a_loop_of_the_programs_own_tells_no_forward_pass() -> None:
     ]
 
 
+def test_of_a_librarys_layer_the_line_that_asks_for_checkpoints_is_the_one_to_open() -> None:
+    """`checkpoint(torch.nn.Sequential(...), x)`: nobody can change torch's container.py."""
+    own = ("Sequential.forward", "/env/site-packages/torch/nn/modules/container.py", 259)
+    found = judged(again=2, inside=[HOOK, own], ahead=[*ASKED[:2], own], is_told=False)
+    assert "computes Net.forward() (model.py:52) a second time" in found.title
+    assert [one.line for one in found.where[:2]] == [52, 259]
+
+
 def test_what_a_backward_pass_of_its_own_shares_with_layers_is_none() -> None:
     """Hooks and helpers of a library run in both passes."""
     found = judged(again=2, inside=[HELPER, ("Scale.backward", "/job/model.py", 44)])
