@@ -84,7 +84,7 @@ def head_of(path: Path, length: int) -> bytes:
         OSError: there is none, or it cannot be read.
     """
     with open_input(path) as file:
-        return file.read(length)
+        return file.read(length) or b""  # None of one that would have to be waited for
 
 
 def open_database(path: Path) -> Any:

@@ -316,7 +316,7 @@ class Detection:
                 alone.append(Source(reader, (place,), is_named=False))
             for name in sorted(names):
                 file = place / name
-                if file in known or not file.is_file():
+                if file in known or not _is_file(file):
                     continue
                 count += 1
                 if count > MOST_FILES:
@@ -327,7 +327,10 @@ class Detection:
             folders[:] = [] if is_deepest else sorted(n for n in folders if place / n not in known)
 
     def _directory_reader(self, place: Place) -> Reader | None:
-        return next((r for r in self.readers if r.is_directory and r.recognizes(place)), None)
+        try:
+            return next((r for r in self.readers if r.is_directory and r.recognizes(place)), None)
+        except OSError:  # another process has taken it away meanwhile
+            return None
 
     def _unknown(self, place: Place) -> UnreadableInputError:
         return UnreadableInputError(
@@ -380,3 +383,11 @@ def look(path: Path) -> Place:
             action="Copy what it gives into a file first.",
         )
     return Place(path, stat.S_ISDIR(mode))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a regular file; a link may lead where nobody may look, or nowhere at all."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

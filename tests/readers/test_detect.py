@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -244,6 +245,23 @@ def test_a_name_that_is_no_text_can_be_read(tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff.json"))
     write(odd, b'[{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 9}]')
     assert len(open_traces([odd]).ranks) == 1
+
+
+def test_a_link_that_leads_nowhere_and_a_folder_that_is_gone_are_passed_over(
+    tmp_path: Path,
+) -> None:
+    """`Path.is_file` answers for a name that is missing, and raises for one that is too long."""
+    (tmp_path / "a").write_bytes(b"ONE")
+    (tmp_path / "broken").symlink_to("x" * 300)
+    (tmp_path / "gone").mkdir()
+
+    def is_whole(place: Place) -> bool:
+        return any((place.path / "gone").iterdir())  # there is none: it goes while it is read
+
+    known = reader(b"ONE")
+    folders = replace(reader(b"TWO"), is_directory=True, recognizes=is_whole)
+    sources = found(tmp_path, known, folders)
+    assert [source.paths for source in sources] == [(tmp_path / "a",)]
 
 
 def test_a_folder_of_several_kinds_is_accounted_for(tmp_path: Path) -> None:
