@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Ints, SmallCodes, narrowed
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES, N_TO_N_CODES, TO_ALL_CODES, TO_ROOT_CODES
 from perfscope.matching.intervals import Times
@@ -43,7 +43,14 @@ class Instances:
         It begins when the last member enters, and ends when the last one leaves.
         """
         columns = (pool.enter, pool.exit, pool.sent, pool.received)
-        return engine.carried_by(columns, self.starts, self.members)
+        size, ns = engine.carried_by(columns, self.starts, self.members)
+        vars(self)["_size"] = narrowed(size)
+        return size, ns
+
+    def size(self, pool: Pool) -> SmallCodes:
+        """What each carried at most for a member, in bytes: of a long run found but once."""
+        known: SmallCodes | None = vars(self).get("_size")
+        return narrowed(self.carried(pool)[0]) if known is None else known
 
     @property
     def instance_of_member(self) -> Ints:

@@ -48,7 +48,7 @@ class CallCosts:
         if program.pool_row is None:
             raise RefusedEditError("it is not known which calls the program is made of")
         pool, instances = results.waits.pool, results.waits.instances
-        carried, _ = instances.carried(pool)
+        carried = instances.size(pool).astype(np.int64)
         size, ranks = engine.collectives_of_rows(
             instances.members, instances.starts, carried, program.pool_row, len(pool)
         )

@@ -162,8 +162,8 @@ def explained(
 ) -> tuple[Causes, Charges]:
     """Who made whom wait, and what waits are charged to step by step: each is explained once."""
     groups = _Groups.of(results, program)
-    path = _Path.of(results, program, groups, program.gaps_ns(program.work))
     work = WorkOfRows(program)
+    path = _Path.of(results, program, groups, work.gap_ns)
     steps, tags = Steps.of(results, program), PhaseTags(results, program, work)
     by_kind = work.by(kinds.of_piece, len(kinds.causes) - 1, steps.of_row)
     of_phases, of_kinds = program.engine.delay_cost(

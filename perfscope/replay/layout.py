@@ -58,17 +58,16 @@ class _Rows:
     @classmethod
     def of(cls, run: Run, starts: Ints) -> _Rows:
         """Those of a run, of whose ranks each begins with a row of `starts`."""
-        count = int(starts[-1])
         row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
         cut_rows = cut_table(run.meetings.renumbered(row_of_call), starts)
         ranks = narrowed(np.arange(len(starts) - 1))
         return cls(
-            transfer_ns=_transfer_ns(run, row_of_call, count),
-            needs=_needs(run, row_of_call, count),
+            transfer_ns=_transfer_ns(run, starts),
+            needs=_needs(run, row_of_call, int(starts[-1])),
             rank=np.repeat(ranks, np.diff(starts)),
             segment=_row_segments(cut_rows, starts),
-            op=narrowed(_scattered(run.op, row_of_call, count)),
-            pool_row=_scattered(run.calls.pool_row, row_of_call, count),
+            op=narrowed(_in_rows(run.op, run, starts, np.int32(-1))),
+            pool_row=_in_rows(run.calls.pool_row, run, starts, np.int32(-1)),
             cut_rows=cut_rows,
         )
 
@@ -139,19 +138,22 @@ def _check_count(rows: int) -> None:
         raise ValueError(f"it has more than {MOST_ROWS:,} calls")
 
 
-def _scattered(values: npt.NDArray[np.integer], places: Ints, count: int) -> Int32s:
-    result = np.full(count, -1, np.int32)
-    result[places] = values
+def _in_rows(values: npt.NDArray[np.integer], run: Run, starts: Ints, other: Any) -> Any:
+    """What calls have, in the type of what their ranks' starts and ends have instead of it."""
+    result = np.full(int(starts[-1]), other)
+    edges = run.calls.starts.tolist()
+    for rank, first in enumerate((starts[:-1] + 1).tolist()):
+        own = values[edges[rank] : edges[rank + 1]]
+        result[first : first + len(own)] = own
     return result
 
 
-def _transfer_ns(run: Run, places: Ints, count: int) -> Floats:
+def _transfer_ns(run: Run, starts: Ints) -> Floats:
     """What each call took once all that it waits for had come."""
     calls = run.calls
     need = Dependencies.of(run.meetings, *run.messages).needs(calls.enter)
-    result = np.zeros(count)
-    result[places] = calls.exit - need
-    return result
+    found: Floats = _in_rows(calls.exit - need, run, starts, np.float64(0.0))
+    return found
 
 
 def _needs(run: Run, row_of_call: Ints, row_count: int) -> Needs:

@@ -292,6 +292,7 @@ class SegmentReplay:
         else:
             work = apply_edits(program, edits)
         transfer = network_after(self._results, program, edits, work, costs)
+        del costs  # a long run has no room for them any longer
         queues = self._edited_queues(program, edits, work)
         if drops_queues := bool(queues) and not is_small_enough(program, queues):
             queues = []  # fused calls are no cuts: they are replayed one by one

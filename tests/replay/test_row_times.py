@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perfscope import _core
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, SmallCodes
 
 WAITING = 3
 
@@ -123,7 +123,8 @@ def test_sums_by_unit_and_rank(seed: int) -> None:
     """Rows of a unit and rank mostly follow each other, and some come later."""
     chance = np.random.default_rng(seed)
     unit = np.repeat(chance.integers(0, 4, 20), chance.integers(1, 6, 20)).astype(np.int32)
-    rank = np.repeat(chance.integers(0, 3, len(unit)), 2)[: len(unit)].astype(np.int8)
+    of_row = np.repeat(chance.integers(0, 3, len(unit)), 2)[: len(unit)]
+    rank: SmallCodes = of_row.astype(np.int8)
     gap, transfer = chance.random((2, len(unit)))
     wanted = np.zeros((4, 3, 2))
     for place in range(len(unit)):

@@ -21,7 +21,7 @@ LATE_WRITING_NS = 60 * 10**9
 """A process may outlive the command by this much (teardown, launchers that return early)."""
 
 STAT_BLOCK_BYTES = 512
-PEAK_PART = 3.3
+PEAK_PART = 2.9
 """What the analysis takes at its peak for each byte of records (docs/engine.md)."""
 
 BOUNDS = {
