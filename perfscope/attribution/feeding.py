@@ -16,7 +16,7 @@ import numpy as np
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
-from perfscope.places import named_function
+from perfscope.places import MODULE, named_function
 from perfscope.structures import dataclass
 from perfscope.trace.loops import RETURNED, Handed, handed_on, updating
 from perfscope.trace.model import Frame, Function, Rank, Trace
@@ -163,17 +163,25 @@ class Feeding:
         left: list[_Node] = [(one.key, one.line) for one in places]
         found = set(left)
         while left:
-            for one in self._forward.get(left.pop(), ()):
+            node = left.pop()
+            for one in self._forward.get(node, ()):
                 key = one.lstrip("?") if isinstance(one, str) else ""
-                if key and not key.endswith("()") and self._readers(key) - own:
+                if key and not key.endswith("()") and self._is_read(key, node, own):
                     return True
                 if one not in found:
                     found.add(one)
                     left.append(one)
         return False
 
-    def _readers(self, key: str) -> set[Function]:
-        return {one[0] for one in self._forward.get(key, ()) if isinstance(one, tuple)}
+    def _is_read(self, key: str, writer: _Node, own: set[Function]) -> bool:
+        """Whether a function elsewhere looks at what is put there.
+
+        Where a module's code puts it, other code of modules does not: that has variables of its
+        own, and what the module passes on from line to line is known.
+        """
+        readers = {one[0] for one in self._forward.get(key, ()) if isinstance(one, tuple)} - own
+        is_module = isinstance(writer, tuple) and writer[0][0] == MODULE
+        return any(not is_module or one[0] != MODULE for one in readers)
 
     @cached_property
     def _forward(self) -> dict[_Node, set[_Node]]:
@@ -184,7 +192,9 @@ class Feeding:
                 found[_node(function, source)].add(_node(function, target))
         for users in self._users:
             for caller, one in pairwise(users):
-                found[one.key, RETURNED].add((caller.key, caller.line))
+                given = f"{one.function.rpartition('.')[2]}()"
+                if (caller.line, given) not in self._told.get(caller.key, ()):  # else it is dropped
+                    found[one.key, RETURNED].add((caller.key, caller.line))
         return dict(found)
 
     @cached_property

@@ -58,6 +58,55 @@ def test_what_is_passed_on(body: str, expected: list[tuple[int, int]]) -> None:
     assert of_code(code_of(body)) == expected
 
 
+TWO_LOOPS = """
+for epoch in self:
+    for x, y in g():
+        x, y = x.to(1), y.to(1)
+        h(x, y)
+    for x, y in g():
+        x, y = x.to(1), y.to(1)
+        self.test(x, y)
+"""
+IN_BETWEEN = """
+while self:
+    if self.due():
+        x = g(0)
+        self.test(x)
+    x = g(1)
+    y = h(x)
+    for i in self:
+        x = g(2)
+        y = h(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "others"),
+    [
+        (TWO_LOOPS, {(5, 6), (8, 9)}, {(5, 9), (8, 6), (4, 9), (7, 6)}),
+        (IN_BETWEEN, {(5, 6), (7, 8), (10, 11)}, {(5, 8), (5, 11), (7, 11), (10, 8), (7, 6)}),
+        ("for x in g():\n    h(x)\n    x = h(x)", {(2, 3), (2, 4)}, {(4, 3), (4, 4)}),
+        ("x = g()\nfor i in self:\n    h(x)\n    x = h(i)", {(2, 4), (5, 4)}, set()),
+        ("for i in self:\n    if i:\n        x = g()\n    h(x)", {(4, 5)}, set()),
+        ("if self:\n    x = g()\nelse:\n    x = g()\nh(x)", {(3, 6), (5, 6)}, set()),
+        ("try:\n    x = g()\nexcept OSError:\n    x = g()\nh(x)", {(3, 6), (5, 6)}, set()),
+        (
+            "for x in g():\n    for i in self:\n        h(x)\n        x = g()",
+            {(5, 4), (2, 4)},
+            set(),
+        ),
+        ("for x in self.all:\n    x.append(g())\n    h(x)", {(3, 4)}, set()),
+    ],
+)
+def test_what_a_loop_begins_with_is_not_what_another_one_has_left(
+    body: str, told: set[tuple[int, int]], others: set[tuple[int, int]]
+) -> None:
+    """As training and validation call their batches the same in one function."""
+    found = set(of_code(code_of(body)))
+    assert told <= found
+    assert not others & found
+
+
 def test_of_a_long_function_what_goes_round_is_kept() -> None:
     """Of many calls that put something into one variable the last few count: not each with each."""
     body = "x = g()\n" + "x = g(x)\n" * 300 + "for i in self:\n    x = g(i)\n    h(x)"

@@ -103,13 +103,33 @@ RETURNS = told("main", [21, 24], [24, "<returned>"])
     [
         (told("run", [10, 11]), Fate.TOLD),  # plot(main())
         (told("run", [10, 10]), Fate.FEEDS),  # for each round: state = main(state)
+        (told("run", [10, "main()"]), Fate.TOLD),  # for each round: main(trial)
     ],
 )
 def test_what_the_training_returns_is_not_trained_on(outer: dict[str, Any], expected: Fate) -> None:
     """The line that calls the training gets its history of losses after the last update."""
-    run = trace(RETURNS, outer, outer=(("run", FILE, 10),))
+    learns = told("main", ["main()", 19], [19, 22])
+    run = trace(
+        {**RETURNS, "passed": RETURNS["passed"] + learns["passed"]},
+        outer,
+        outer=(("run", FILE, 10),),
+    )
     lines = [[run.frames[one].line for one in stack] for stack in run.stacks]
     inside = looks(run) * np.array([ACT[2] in one for one in lines])
+    assert Feeding(run).fate(inside) is expected
+
+
+@pytest.mark.parametrize(("reader", "expected"), [("<module>", Fate.TOLD), ("remember", Fate.KEPT)])
+def test_a_script_that_reads_its_own_variable_keeps_it_for_nobody(
+    reader: str, expected: Fate
+) -> None:
+    """logits = model(held_back); print(score(logits)): in a script both are global."""
+    script: tuple[FrameLike, ...] = (("<module>", FILE, 21), *ACTS[1:])
+    passed = [[21, "=logits"], ["=logits", 23], [21, 23]]
+    loops = [{**told("<module>"), "passed": passed}]
+    loops += [] if reader == "<module>" else [{**told(reader), "passed": [["=logits", 61]]}]
+    run = trace(*loops, acts=script)
+    inside = looks(run) * np.array([run.frames[stack[0]].line == 21 for stack in run.stacks])
     assert Feeding(run).fate(inside) is expected
 
 

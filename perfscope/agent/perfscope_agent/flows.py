@@ -12,6 +12,7 @@ import bisect
 import opcode
 
 from . import branches, bytecode, places
+from .reaching import Reaching
 from .stores import SWAPS, stored
 
 TYPE_CHECKING = False
@@ -66,7 +67,8 @@ class Flows:
         self._made: _Made = {}
         self._read_from: dict[int, tuple[list[str], bool]] = {}
         if bytecode.is_known() and len(code.co_code) <= bytecode.LONGEST:
-            self._code, self._loops = code, loops
+            self._code, self._loops, self._reaching = code, loops, Reaching(code, loops)
+            self._assigned: set[tuple[str, int]] = set()
             self._displays = _displays(code)
             self._read()
 
@@ -84,7 +86,7 @@ class Flows:
         before = {at: self._taken(at, made, ends[at]) - {at} for at in nodes}
         found = []
         for text in nodes[last][0] if last in nodes else ():
-            left, met = list(_makers(text, last, made, ends[last])), set()
+            left, met = list(self._makers(text, last, made, ends[last])), set()
             while left:
                 one = left.pop()
                 left += () if one in met else before.get(one, ())
@@ -100,6 +102,7 @@ class Flows:
         for place in nodes:
             for name in _written(code, place):
                 made.setdefault(name, []).append((place, place))
+                self._assigned.add((name, place))
         given = {place: owner for place in nodes for owner in _given(code, place)}
         for place, owner in given.items():
             for begin in self._taken(place, made, -1):
@@ -138,7 +141,25 @@ class Flows:
         """
         texts, is_nested = self._read_from[place]
         found = {place} if is_nested else set()
-        return found.union(*[_makers(text, place, made, end) for text in texts])
+        return found.union(*[self._makers(text, place, made, end) for text in texts])
+
+    def _makers(self, text: str, place: int, made: _Made, end: int) -> set[int]:
+        """The calls that have made what a path leads to at an instruction."""
+        found: set[int] = set()
+        parts = text.split(".")
+        for count in range(1, len(parts) + 1):
+            name = ".".join(parts[:count])
+            first, last = self._reaching.bounds(name, place)
+            writers = [
+                one
+                for one in made.get(name, [])
+                if first <= one[0] <= last or (name, one[0]) not in self._assigned
+            ]
+            behind = bisect.bisect_right(writers, (place, place))
+            later = writers[behind : bisect.bisect_right(writers, (end, end))]
+            few = writers[max(0, behind - _WRITERS) : behind] + later[-_WRITERS:]
+            found.update([begin for _, begin in few])
+        return found
 
     def _read_at(self, place: int, made: _Made) -> set[str]:
         """The keys of what a line takes that this turn of its function has not made."""
@@ -185,19 +206,6 @@ class Flows:
         own = self._code.co_varnames
         is_own = "." not in text and text in own and text not in _arguments(self._code)
         return [] if is_own else _keys(self._code, text)[-1:]
-
-
-def _makers(text: str, place: int, made: _Made, end: int) -> set[int]:
-    """The calls that have made what a path leads to at an instruction."""
-    found: set[int] = set()
-    parts = text.split(".")
-    for count in range(1, len(parts) + 1):
-        writers = made.get(".".join(parts[:count]), [])
-        behind = bisect.bisect_right(writers, (place, place))
-        later = writers[behind : bisect.bisect_right(writers, (end, end))]
-        few = writers[max(0, behind - _WRITERS) : behind] + later[-_WRITERS:]
-        found.update([begin for _, begin in few])
-    return found
 
 
 def _owner(code: CodeType) -> str:
