@@ -21,6 +21,7 @@ RULES: dict[Activity, str] = {
         torch._C._CudaEventBase.synchronize torch._C._CudaStreamBase.synchronize
         cupy.cuda.Stream.synchronize cupy.cuda.Device.synchronize cupy.cuda.stream
         jax.block_until_ready jaxlib.xla_extension.ArrayImpl.block_until_ready
+        jax._src.array.ArrayImpl._value*
         torch.xpu.synchronize torch.mps.synchronize torch.hpu.synchronize
     """,
     Activity.DATA_PREPARATION: """

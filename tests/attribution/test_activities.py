@@ -45,6 +45,19 @@ def activities(*stacks: Sequence[FrameLike]) -> list[Activity]:
     return [ACTIVITIES[int(place)] for place in stack_activities(builder.build())]
 
 
+def test_the_text_of_an_array_waits_for_what_computes_it() -> None:
+    """JAX has returned before the work was done, and nothing but the values tells when it is."""
+    read = package("jax/_src/array.py", "ArrayImpl._value")
+    leaves = native("jaxlib._jax.ArrayImpl._copy_single_device_array"), call("futex"), read
+    logged = library("logging/__init__.py", "LogRecord.getMessage")
+    for name in ("ArrayImpl.__format__", "ArrayImpl.__str__"):
+        text = package("jax/_src/array.py", name)
+        for leaf in leaves:
+            assert activity(OWN, text, read, leaf) is Activity.DEVICE_WAIT
+            assert activity(OWN, logged, text, read, leaf) is Activity.DEVICE_WAIT
+        assert activity(OWN, text) is Activity.LOGGING
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
