@@ -145,11 +145,17 @@ class Feeding:
         """All whose result comes to some lines before these update a model.
 
         What a function returns in which one of them stands comes after that update: it is no part
-        of it where the line that calls this function is one of them, as a history of losses.
+        of it where the line that calls this function is one of them, as a history of losses. Nor is
+        what that line hands to itself, which is another call in it, as of the optimizer.
         """
         ends = set(takers)
         after = {(one[0], RETURNED) for one in ends if isinstance(one, tuple)}
-        left = [one for end in ends for one in self._backward.get(end, ()) if one not in after]
+        left = [
+            one
+            for end in ends
+            for one in self._backward.get(end, ())
+            if one not in after and one != end
+        ]
         found = set(left)
         while left:
             for one in self._backward.get(left.pop(), ()):

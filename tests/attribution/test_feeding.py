@@ -102,7 +102,8 @@ RETURNS = told("main", [21, 24], [24, "<returned>"])
     ("outer", "expected"),
     [
         (told("run", [10, 11]), Fate.TOLD),  # plot(main())
-        (told("run", [10, 10]), Fate.FEEDS),  # for each round: state = main(state)
+        (told("run", [10, 10], [10, 11]), Fate.TOLD),  # plot(main(Adam(...)))
+        (told("run", [10, 11], [11, 10]), Fate.FEEDS),  # each round takes what the last one gave
         (told("run", [10, "main()"]), Fate.TOLD),  # for each round: main(trial)
     ],
 )
