@@ -52,6 +52,7 @@ PROGRAMS = (
     Program("adversarial", "dcgan of pytorch/examples", "torch"),
     Program("image_classifier", "mnist of pytorch/examples", "torch"),
     Program("autoencoder", "vae of pytorch/examples", "torch"),
+    Program("returned_history", "the training of LLMs-from-scratch", "torch"),
     Program("fitted_polynomial", "regression of pytorch/examples", "torch"),
     Program("policy_gradient", "actor_critic of pytorch/examples", "torch"),
     Program("sine_prediction", "time_sequence_prediction of pytorch/examples", "torch"),

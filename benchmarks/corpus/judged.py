@@ -24,6 +24,11 @@ JUDGED = {
     "boosted_trees_lightgbm": {"frequent_evaluation": "true"},
     "image_classifier": {"data_stall": "true"},
     "autoencoder": {"frequent_evaluation": "true", "data_stall": "true"},
+    "returned_history": {
+        "frequent_evaluation": "true",
+        "data_stall": "true",
+        "lost_to_data_preparation": "true, of the evaluation",
+    },
     "fitted_polynomial": {"lost_to_importing": "true", "data_stall": "true"},
     "sine_prediction": {"lost_to_interpreter": "true, the optimizer's own code"},
     "mirrored_workers": {
