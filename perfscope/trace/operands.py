@@ -74,6 +74,7 @@ class Operand:
     is_number: bool = False  # of NumPy, and no array
     is_term: bool = False  # of a sum or difference, which needs values that are zero as well
     is_computed: bool = False  # by an operator, into a variable of the same function
+    is_factor: bool = False  # of a product of matrices, as the sizes of both factors tell
     has_gradient: bool = False  # a tensor that PyTorch computes gradients through
     made: Frame | None = None  # the line of the same function that alone makes it; None unknown
     alike: int = 0  # looks in its function that saw its type and layout; 0 where only these count
@@ -220,7 +221,7 @@ def _operands(
         for one in told
         if isinstance(one, Mapping)
     ]
-    return _with_picked(found, site)
+    return _with_picked(_with_factors(found, site), site)
 
 
 def frame_of(told: Any) -> Frame | None:
@@ -285,6 +286,23 @@ def _names(told: Any, most: int) -> tuple[str, ...]:
     if not isinstance(told, Sequence) or isinstance(told, str):
         return ()
     return tuple(str(name)[:LONGEST_NAME] for name in told[:most])
+
+
+def _with_factors(operands: Sequence[Operand], site: Mapping[str, Any]) -> Sequence[Operand]:
+    """Operands, of which those are factors of matrices that an operator can only multiply so."""
+    met = _names(site.get("met"), 2)
+    shapes = [one.shape for name in met for one in operands if one.name == name]
+    if len(shapes) != 2 or not _are_factors(*shapes):
+        return operands
+    return [replace(one, is_factor=one.name in met) for one in operands]
+
+
+def _are_factors(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
+    """Whether rows of the first fit a table, and element by element the two do not fit."""
+    if len(left) < 2 or len(right) != 2 or left[-1] != right[0]:
+        return False
+    pairs = zip(left[-2:], right, strict=True)
+    return any(one != other and 1 not in (one, other) for one, other in pairs)
 
 
 def _with_picked(operands: Sequence[Operand], site: Mapping[str, Any]) -> tuple[Operand, ...]:

@@ -6,13 +6,14 @@ from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, passed
 from perfscope.findings.core.gain import saved
+from perfscope.findings.facts.backward_passes import backward_s
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import has_operands, ranks_of, seen_on, shape_of
 from perfscope.findings.facts.worker_turns import collated_at
 from perfscope.judging import MAIN, MAJOR
 from perfscope.metrics.host.hot_lines import HotLine
 from perfscope.metrics.host.looks import FEWEST_LOOKS
-from perfscope.schema.enums import Confidence, PhaseKind
+from perfscope.schema.enums import Confidence
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import ROWS_READ, Operand
 from perfscope.units import format_seconds, format_share
@@ -96,14 +97,8 @@ def _is_padded(operand: Operand) -> bool:
 
 def _spent_s(run: Facts, line: HotLine) -> float:
     """In the line and what it calls, and in the backward pass of that."""
-    backward_s = sum(
-        seconds
-        for phase in run.results.phases
-        if phase.kind is PhaseKind.BACKWARD
-        for number, seconds in zip(phase.ranks, phase.seconds_by_rank, strict=True)
-        if number == line.rank.number
-    )
-    spent_s = run.line_samples.seconds(line.rank, [line.site.frame]) + backward_s
+    spent_s = run.line_samples.seconds(line.rank, [line.site.frame])
+    spent_s += backward_s(run.results, line.rank.number)
     return min(spent_s, run.results.window_s)
 
 

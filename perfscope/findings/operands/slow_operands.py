@@ -2,10 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Quiet, passed
+from perfscope.findings.facts.backward_passes import backward_s
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import (
@@ -130,7 +133,8 @@ def judge(run: Facts) -> Outcome:
     for line in run.hot_lines:
         for number, cause in enumerate(CAUSES):
             if part := slow_operands.part_of(line, cause.part):
-                found[number].append(slow_operands.slowed(line, part, run.line_samples))
+                slowed = slow_operands.slowed(line, part, run.line_samples)
+                found[number].append(_with_gradients(run, slowed, cause))
     transforms = transformed(run)
     of_length = of_lengths(run, transforms)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
@@ -140,7 +144,7 @@ def judge(run: Facts) -> Outcome:
     if worst is None:
         return _nothing_slow(run, unknown_lengths(transforms))
     lines, cause = sorted(found[worst], key=lambda one: -one.seconds), CAUSES[worst]
-    gain = saved_at_most(results, lines)
+    gain = replace(saved_at_most(results, lines), **_counted(run, lines, cause))
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines with operands that CPUs handle slowly take little of the run.")
@@ -164,6 +168,28 @@ def judge(run: Facts) -> Outcome:
         actions=(_filled(change, operand), *map(_there, made_in)),
         overlaps=("repeated_work", "growing_steps"),
     )
+
+
+def _with_gradients(run: Facts, line: HotLine, cause: Cause) -> HotLine:
+    """The line with what the backward pass takes for it.
+
+    Of a product of matrices the gradient of each factor that has one is a product as large.
+    """
+    factors = [one for one in line.site.operands if one.is_factor]
+    gradients = sum(one.has_gradient or one.is_parameter for one in factors)
+    if cause.part is not slow_operands.of_zeros or not gradients:
+        return line
+    most_s = backward_s(run.results, line.rank.number)
+    return replace(line, seconds=line.seconds + min(gradients * line.seconds, most_s))
+
+
+def _counted(run: Facts, lines: Sequence[HotLine], cause: Cause) -> dict[str, Any]:
+    """What the saving counts that is not spent in the lines themselves."""
+    bare = [replace(line, seconds=1.0) for line in lines]
+    if all(_with_gradients(run, line, cause) == line for line in bare):
+        return {}
+    counts = "counts the products of the backward pass for it, as long as forwards"
+    return {"counts": counts, "counts_more": True}
 
 
 def _nothing_slow(run: Facts, unknown: str) -> Quiet:
@@ -254,6 +280,7 @@ DIAGNOSIS = Diagnosis(
         "values what is left where each takes as many times as long as another as it took this CPU "
         "when it was timed there, at the first of them (a hundred where it was not; less than 1.5 "
         "is none); of rows that are picked, the cache lines that rows in one piece would not need; "
+        "of zeros in a product of matrices, the products of the backward pass as well; "
         "of Fourier transforms, what the next length of small factors saves by pocketfft's estimate"
     ),
     rank=284,

@@ -69,12 +69,14 @@ def of_zeros(operand: Operand) -> float:
     """What a table of numbers takes that are nearly all zero, beyond one that holds the others.
 
     Those take a sparse product longer, each by itself. Only a table has a sparse form that goes
-    into one: pictures that are mostly empty are convolved as they are, and sums are of all values.
+    into one, or rows that are multiplied by one: pictures that are mostly empty are convolved as
+    they are, and sums are of all values.
     What an operator computes anew each time, or may, is dense: making that sparse each time takes
     about as long as the product. Which of its values are zero may change: what counts is the look
     that saw the fewest zeros, as a field that a wave runs into is filled by and by.
     """
-    is_table = len([size for size in operand.shape if size > 1]) == len(operand.shape) == 2
+    axes = len([size for size in operand.shape if size > 1])
+    is_table = axes == len(operand.shape) == 2 or (operand.is_factor and axes >= 2)
     is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
     is_anew = operand.is_computed and operand.contents != 1
     is_taken = operand.dtype.startswith("float") and not operand.is_term and not is_anew

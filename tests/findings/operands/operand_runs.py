@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfscope.findings.core.finding import Finding
+from perfscope.schema.enums import PhaseKind
 from tests.findings.analyzed import analyze_trace
 from tests.support.trace_builder import TraceBuilder
 
@@ -49,11 +50,13 @@ def analyzed(
     library: tuple[str, str, int] = LIBRARY,
     loaders: Sequence[dict[str, Any]] = (),
     powers: object = None,
+    backward_s: float = 0.0,
 ) -> dict[str, Finding]:
     """Two ranks whose steps of 0.2 s are half in the hot line and what it calls.
 
     Samples come at the begin and in the middle of each step. `others` is what rank 0 looked at,
     where that is not what rank 1 did; `called` what each rank saw a function being given.
+    `backward_s` is how long the backward pass at the end of each step takes.
     """
     builder = TraceBuilder(2, end_s=3.0 + 0.2 * STEPS)
     for number in range(2):
@@ -65,6 +68,8 @@ def analyzed(
         noted = {"operands": told, "versions": versions, "frameworks": torch, "powers": powers}
         rank.set(metadata=noted)
         for step, begin in rank.steps(STEPS, 0.2):
+            if backward_s:
+                rank.phase(PhaseKind.BACKWARD, begin + 0.2 - backward_s, begin + 0.2, step=step)
             is_hot = step < STEPS // 2 if is_one_call else True
             rank.stack(begin + 0.001, (MAIN, HOT, library) if is_hot else (MAIN, OTHER))
             is_other = not is_one_call or not is_hot

@@ -33,6 +33,51 @@ def test_tables_of_zeros(changes: dict[str, Any], part: float) -> None:
         assert "csr_matrix(links)" in finding.actions[0]
 
 
+MARKS = operand(
+    name="marks",
+    kind="tensor",
+    dtype="float32",
+    shape=[16, 32, 4000],
+    elements=[2048000, 2048000],
+    contents=10,
+    shares={"zero": 1.0},
+)
+TABLE = operand(
+    name="self.table",
+    kind="parameter",
+    dtype="float32",
+    shape=[4000, 128],
+    elements=[512000, 512000],
+    contents=10,
+    requires_grad=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "backward_s", "part"),
+    [
+        (MARKS, TABLE, 0.0, 1.0),
+        (MARKS, TABLE, 0.05, 1.5),  # no more than all of the backward pass
+        (MARKS, TABLE, 0.1, 2.0),
+        ({**MARKS, "shares": {"zero": 0.95}}, TABLE, 0.1, 1.0),  # one factor alone has a gradient
+        ({**MARKS, "shares": {"zero": 0.95}, "requires_grad": True}, TABLE, 0.1, 1.5),
+        (MARKS, {**TABLE, "kind": "tensor", "requires_grad": False}, 0.1, 1.0),
+        ({**MARKS, "shares": {"zero": 0.5}}, TABLE, 0.1, 0.0),  # as behind a ReLU
+        (MARKS, {**TABLE, "shape": [32, 4000]}, 0.1, 0.0),  # element by element
+        (MARKS, {**TABLE, "shape": [16, 4000, 128]}, 0.1, 0.0),  # others for each
+    ],
+)
+def test_rows_that_mark_a_place_are_multiplied_backwards_too(
+    first: dict[str, Any], second: dict[str, Any], backward_s: float, part: float
+) -> None:
+    """As `one_hot(words).float() @ table` does in place of an embedding."""
+    both = site(first, second, contents=10, met=["marks", "self.table"])
+    found = faults(both, backward_s=backward_s)
+    assert ("slow_operands" in found) == (part > 0.0)
+    if part:
+        assert found["slow_operands"].gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.05)
+
+
 def test_sums_of_mostly_zeros_have_no_sparse_form_to_be_made_of() -> None:
     table = operand(name="links", contents=10, shares={"zero": 0.998})
     assert "slow_operands" in faults(site(table, contents=10))
