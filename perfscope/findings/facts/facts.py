@@ -93,6 +93,11 @@ class Facts:
         """How long it takes on a host that no process outside the job uses; None unknown."""
         return idle_run(self.results, self.replay, self.other_processes_gain)
 
+    def left_when_idle_s(self, seconds: float) -> float:
+        """What is left there of so many lost seconds, had all that others cost gone to them."""
+        idle = self.idle_run
+        return max(seconds - (self.results.run_s - idle.low_s), 0.0) if idle else 0.0
+
     @cached_property
     def on_free_cpus(self) -> OnFreeCpus:
         """What changes save where no process outside the job takes a CPU from it."""

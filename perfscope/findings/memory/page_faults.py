@@ -8,12 +8,15 @@ from perfscope.findings.core.finding import Evidence, Finding, Spent, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
 from perfscope.findings.core.wording import exported, place, ranks, saving
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.judging import MOST_LOST
 from perfscope.metrics.host.page_faults import FaultTime
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import Confidence, Status
-from perfscope.units import counted, format_seconds, format_share
+from perfscope.trace.model import Frame
+from perfscope.trace.operands import Operand
+from perfscope.units import counted, format_bytes, format_seconds, format_share
 
 LEAST_GAIN = 0.1  # of the focus: programs without a fault pay up to as much for their arrays
 SETTINGS = (
@@ -21,6 +24,10 @@ SETTINGS = (
     "MALLOC_TRIM_THRESHOLD_=4294967296",
     "MALLOC_TOP_PAD_=268435456",
 )
+
+NEVER_KEPT_BYTES = 32 << 20
+"""Of an array, from which on glibc takes it from the system and gives it back, whatever it learns
+(DEFAULT_MMAP_THRESHOLD_MAX of 64-bit systems)."""
 
 KEEP_MEMORY = (
     f"Have the C library keep freed memory: before the job starts, {exported(*SETTINGS)}.",
@@ -64,6 +71,8 @@ def judge(run: Facts) -> Outcome:
             f"save {saving(run.results, gain.seconds, is_bound=True)}."
         )
     touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
+    large = None if worst.follows_forks or worst.place is not None else _largest(run)
+    known = tuple(dict.fromkeys(one.place for one in by_share if one.place is not None))
     most_s = max(_share(one) * one.work_s for one in found if one.rank in touched)
     return Finding(
         status=Status.FAIL,
@@ -72,14 +81,37 @@ def judge(run: Facts) -> Outcome:
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} outside communication, the kernel took "
             f"{format_seconds(worst.fault_s)} (at least {format_seconds(worst.least_s)}) to "
-            f"provide them{_why(worst)}"
+            f"provide them{_why(worst)}{_of_array(large)}"
         ),
         gain=replace(gain, spent=Spent(most_s)),
         confidence=Confidence.MEDIUM,
         ranks=touched,
-        where=tuple(dict.fromkeys(one.place for one in by_share if one.place is not None)),
+        where=known or ((large[0],) if large else ()),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=FORK_LESS if worst.follows_forks else KEEP_MEMORY,
+    )
+
+
+def _largest(run: Facts) -> tuple[Frame, Operand] | None:
+    """The busiest line with an array too large to be kept that was another one at each look."""
+    return next(
+        (
+            (line.site.frame, one)
+            for line in run.hot_lines
+            for one in line.site.operands
+            if one.contents > 1 and one.elements * one.value_bytes >= NEVER_KEPT_BYTES
+        ),
+        None,
+    )
+
+
+def _of_array(large: tuple[Frame, Operand] | None) -> str:
+    if large is None:
+        return ""
+    frame, array = large
+    return (
+        f" `{array.name}` of {shape_of(array)} in {place(frame)} is such an array: from "
+        f"{format_bytes(NEVER_KEPT_BYTES)} on, the C library keeps none."
     )
 
 

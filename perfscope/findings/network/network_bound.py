@@ -51,12 +51,7 @@ from perfscope.replay.model import Edit
 from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
-from perfscope.units import (
-    counted,
-    format_bandwidth,
-    format_bytes,
-    format_seconds,
-)
+from perfscope.units import counted, format_bandwidth, format_bytes, format_seconds
 
 PASSED = "Data transfer between ranks takes little time"
 FEWER = "Send half as many values: only those that other ranks use"
@@ -82,7 +77,6 @@ PICKLED = (
     "now are pickled objects."
 )
 MESSAGES, COLLECTIVES = "Send, Recv, Sendrecv", "Bcast, Allgather, Allreduce"
-"""Such calls."""
 CHANGES = {
     "Gain of a network twice as fast": TWICE,
     "Gain of half the bytes": HALVED,
@@ -112,7 +106,9 @@ def judge(run: Facts) -> Outcome:
         if found := needless(run, whole.seconds):
             return told_only(_of_needless(run, facts, found))
     first = _half(run, facts) if is_fault and _is_halved(results) else None
-    if first and first.under_load_s is not None and first.share < FAIL_SHARE_UPPER_BOUND:
+    own_s = run.left_when_idle_s(whole.seconds)
+    is_of_load = first and first.under_load_s is not None and first.share < FAIL_SHARE_UPPER_BOUND
+    if is_of_load and own_s < TRANSFER_FAIL_SHARE * facts.length_s:
         status = Status.INFO  # what its bytes take is too little, or not known
     converted = saved_without_converting(run, IDEAL) if is_fault and pickles(results) else None
     result = Finding(
@@ -168,8 +164,8 @@ def _named_elsewhere(run: Facts, facts: NetworkFacts) -> Finding:
 
 def _without_data(results: Results) -> tuple[str, ...]:
     """The collectives that moved nothing, as barriers do, where they make most of the transfer."""
-    rows = results.communication.operations
-    empty = [row for row in rows if row.bytes_sent == row.bytes_received == 0 and row.transfer_s]
+    rows = [row for row in results.communication.operations if row.transfer_s]
+    empty = [row for row in rows if row.bytes_sent == row.bytes_received == 0]
     empty = [row for row in empty if row.name in BY_NAME and IS_COLLECTIVE[BY_NAME[row.name].code]]
     empty.sort(key=lambda row: -(row.transfer_s or 0.0))
     spent_s = sum(row.transfer_s or 0.0 for row in empty)
@@ -245,13 +241,14 @@ def _half(run: Facts, facts: NetworkFacts) -> Gain:
 
     The rest is not told beside the saving of an idle host: it is that of a host with other load.
     There fewer bytes save what bytes take, and none of the waiting for CPUs: as much as on an idle
-    host, and nothing where it is not known.
+    host. Bytes take at least what the fastest calls did, and what is too long for the load.
     """
     rest = "That is for half as much transfer"
     gain = halved(run.results, facts, _halving(facts))
     if run.on_free_cpus.load.edits and not _is_of_calls(facts):
         part = gain.seconds / facts.whole.seconds if facts.whole.seconds > 0 else 0.0
-        own_s = min(gain.seconds, part * (bytes_s(run.results) or 0.0))
+        known_s = max(bytes_s(run.results) or 0.0, run.left_when_idle_s(facts.whole.seconds))
+        own_s = min(gain.seconds, part * known_s)
         return replace(gain.of(own_s), edits=(), bridge=rest, counts=SAME, under_load_s=own_s)
     if not run.on_free_cpus.load.edits:
         whole_s = format_seconds(facts.whole.seconds)
@@ -269,9 +266,12 @@ def _largest(results: Results) -> str:
     most = _main_class(results)
     if most is None:
         return ""
+    rows = results.communication.operations
+    spent_s = sum(one.transfer_s or 0.0 for one in rows if one.name == most.name)
     return (
-        f"{most.name} is called {counted(most.calls, 'time')} with about "
-        f"{format_bytes(most.size_bytes)}, {format_seconds(most.seconds)} each (median)."
+        f"{most.name} takes {format_seconds(spent_s / len(results.trace.ranks))} per rank; it is "
+        f"called {counted(most.calls, 'time')} with about {format_bytes(most.size_bytes)}, "
+        f"{format_seconds(most.seconds)} each (median)."
     )
 
 

@@ -1,6 +1,8 @@
 """Memory that is taken anew in each step, in closed form, and what else the kernel does."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from perfscope.findings.memory.page_faults import judge
 from perfscope.schema.enums import Basis, Status
 from perfscope.units import format_seconds
 from tests.findings.analyzed import Analyzed, analyze_trace
+from tests.findings.operands.operand_runs import HOT, MAIN, OTHER, operand, site
 from tests.support.trace_builder import FrameLike, TraceBuilder
 
 STEPS = 40
@@ -20,13 +23,18 @@ def judged(*, kernel: float, faults_per_s: int, read_per_s: int = 0) -> Finding:
     return run.findings["page_faults"]
 
 
-def analyzed(*, kernel: float, faults_per_s: int, read_per_s: int = 0) -> Analyzed:
+def analyzed(
+    *, kernel: float, faults_per_s: int, read_per_s: int = 0, sites: Sequence[dict[str, Any]] = ()
+) -> Analyzed:
     """Two ranks that work for 0.4 s and exchange for 0.1 s, a part of it in the kernel."""
     builder = TraceBuilder(2, end_s=1.0 + 0.5 * STEPS + 1.0)
     for number in range(2):
         rank = builder.rank(number).init(1.0).finalize(1.0 + 0.5 * STEPS)
+        rank.set(metadata={"operands": {"looks": 10, "cpu_ns": 1, "sites": list(sites)}})
         for step, begin in rank.steps(STEPS, 0.5):
             rank.op("MPI_Allreduce", begin + 0.4, begin + 0.5, comm=0, seq=step)
+            for part, line in ((0.0, HOT), (0.2, OTHER)) if sites else ():
+                rank.stack(begin + part, (MAIN, line))
         for tick in range(5 * STEPS + 20):
             at = tick / 10
             faults = round(faults_per_s * at)
@@ -43,6 +51,27 @@ def test_arrays_that_are_fresh_in_each_step() -> None:
     assert finding.gain_basis is Basis.UPPER_BOUND
     assert finding.ranks == (0, 1)
     assert "MALLOC_MMAP_THRESHOLD_" in finding.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "contents", "is_named"),
+    [(4096, 10, True), (4096, 1, False), (4095, 10, False)],
+    ids=["new each time", "the same each time", "small enough to be kept"],
+)
+def test_an_array_too_large_to_be_kept_tells_the_line(
+    rows: int, contents: int, is_named: bool
+) -> None:
+    """Of 4096 x 1024 doubles, 32 MiB, none is kept; an input that stays is not allocated anew.
+
+    That is asked where the page faults themselves tell no line.
+    """
+    array = operand(shape=[rows, 1024], elements=[rows << 10, rows << 10], contents=contents)
+    run = analyzed(kernel=0.25, faults_per_s=5000, sites=[site(array, contents=contents)])
+    unknown = tuple(replace(one, place=None) for one in run.results.fault_times)
+    found = judge(Facts(replace(run.results, fault_times=unknown), run.replay))
+    assert isinstance(found, Finding)
+    assert [(one.function, one.line) for one in found.where] == [HOT[::2]] * is_named
+    assert ("`covariance` of 4,096 × 1,024 float64" in found.summary) is is_named
 
 
 def test_the_title_has_the_most_seconds_of_the_ranks_that_it_names() -> None:

@@ -54,3 +54,12 @@ def test_on_an_idle_host_half_of_the_exchange_is_saved() -> None:
     assert found.status is Status.FAIL
     assert found.first is not None
     assert found.first.seconds == pytest.approx(0.5 * (0.9 * SLOW_S + 0.1 * 0.002) * 100, rel=0.05)
+
+
+def test_a_small_load_hides_no_transfer() -> None:
+    """Whatever a load of 3 % may have done to exchanges, most of their 54 s are none of it."""
+    found = judged(fast_s=0.002, waited=0.03, steps=1000)
+    assert found.status.is_fault
+    assert found.first is not None
+    all_s = (0.9 * SLOW_S + 0.1 * 0.002) * 1000
+    assert 0.5 * 0.8 * all_s <= found.first.seconds < 0.5 * all_s
