@@ -50,7 +50,7 @@ class Outcome:
         """
         own = [_stretches(self, rank) for rank in (0, 1)]
         rest = [_stretches(self, rank, without=part) for rank in (0, 1)]
-        return sum(map(max, *own)) - sum(map(max, *rest))
+        return _longest_s(own) - _longest_s(rest)
 
     def _work_s(self, rank: int) -> list[float]:
         parts = [self.seconds(part, rank=rank) for part in WORK_PARTS]
@@ -102,6 +102,11 @@ def finding(analysis: dict[str, Any], name: str) -> dict[str, Any]:
     """One finding of an analysis."""
     found: dict[str, Any] = next(f for f in analysis["findings"] if f["id"] == name)
     return found
+
+
+def _longest_s(times_of_ranks: list[list[float]]) -> float:
+    """Seconds of all stretches, each as long as its slowest rank's."""
+    return sum(max(stretch) for stretch in zip(*times_of_ranks, strict=True))
 
 
 def _stretches(planted: Outcome, rank: int, *, without: str = "") -> list[float]:
