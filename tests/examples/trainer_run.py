@@ -106,7 +106,7 @@ def finding(analysis: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _longest_s(times_of_ranks: list[list[float]]) -> float:
     """Seconds of all stretches, each as long as its slowest rank's."""
-    return sum(max(stretch) for stretch in zip(*times_of_ranks, strict=True))
+    return float(sum(map(max, zip(*times_of_ranks, strict=True))))
 
 
 def _stretches(planted: Outcome, rank: int, *, without: str = "") -> list[float]:
