@@ -210,13 +210,19 @@ def _is_same(one: Finding, other: Finding, savings: Savings) -> bool:
 def _whole(part: Finding, findings: Sequence[Finding], savings: Savings) -> Finding | None:
     """What is worth more, at the same line, and has a change that is that of the part as well.
 
-    To deal work out is another change than to do without it.
+    To deal work out is another change than to do without it. What it is worth is what its first
+    action saves: no change gives back all that an ideal network would.
     """
     is_left_out = bool(part.where) and all(edit.level is None for edit in part.edits)
     at_line = (one for one in findings if is_left_out and one.where[:1] == part.where[:1])
-    more = [one for one in at_line if (one.gain_s or 0.0) > (part.gain_s or 0.0)]
-    more.sort(key=lambda one: -(one.gain_s or 0.0))
+    more = [one for one in at_line if _saved_s(one) > _saved_s(part)]
+    more.sort(key=lambda one: -_saved_s(one))
     return next((one for one in more if not is_left(part, one.edits, savings)), None)
+
+
+def _saved_s(finding: Finding) -> float:
+    saving = finding.recommended
+    return saving.seconds if saving else 0.0
 
 
 def _split(finding: Finding, before: Sequence[Finding], savings: Savings) -> Finding:

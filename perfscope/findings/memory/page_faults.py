@@ -93,13 +93,14 @@ def judge(run: Facts) -> Outcome:
 
 
 def _largest(run: Facts) -> tuple[Frame, Operand] | None:
-    """The busiest line with an array too large to be kept that was another one at each look."""
+    """The busiest line with an array too large to be kept that is made there, or changes."""
     return next(
         (
             (line.site.frame, one)
             for line in run.hot_lines
             for one in line.site.operands
-            if one.contents > 1 and one.elements * one.value_bytes >= NEVER_KEPT_BYTES
+            if (one.is_computed or one.contents > 1)
+            and one.elements * one.value_bytes >= NEVER_KEPT_BYTES
         ),
         None,
     )

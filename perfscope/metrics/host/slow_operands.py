@@ -73,14 +73,15 @@ def of_zeros(operand: Operand) -> float:
     they are, and sums are of all values.
     What an operator computes anew each time, or may, is dense: making that sparse each time takes
     about as long as the product. Which of its values are zero may change: what counts is the look
-    that saw the fewest zeros, as a field that a wave runs into is filled by and by.
+    that saw the fewest zeros, as a field that a wave runs into is filled by and by. So a look tells
+    as much on any rank, and at any line of the function.
     """
     axes = len([size for size in operand.shape if size > 1])
     is_table = axes == len(operand.shape) == 2 or (operand.is_factor and axes >= 2)
     is_large = operand.elements * operand.value_bytes > NEAR_CACHE_BYTES
     is_anew = operand.is_computed and operand.contents != 1
     is_taken = operand.dtype.startswith("float") and not operand.is_term and not is_anew
-    if not is_table or not is_large or not is_taken or operand.looks < FEWEST_LOOKS:
+    if not is_table or not is_large or not is_taken or operand.kind_looks < FEWEST_LOOKS:
         return 0.0
     return max(0.0, 1.0 - SPARSE_TIMES * (1.0 - min(operand.least_zero, operand.share("zero"))))
 

@@ -212,6 +212,20 @@ def test_a_part_at_the_line_of_the_whole_is_told_by_it() -> None:
         assert faults({one.id: one for one in found}) == told
 
 
+def test_what_no_action_saves_tells_of_no_part_at_its_line() -> None:
+    """The first action of the whole saves a tenth of it: less than the remedy of the part."""
+    run = Facts(results := compute(late(("numpy.linalg.svd", BUILT_IN, 0))), SegmentReplay(results))
+    late_work = Edit(function=FETCHING[:2], ranks=(1,))
+    here = Frame("fetch", "train.py", 12)
+    whole = replace(finding_of(run, "whole", late_work), where=(here,))
+    assert whole.gain is not None
+    whole = replace(whole, gain=as_bound(whole.gain), first=whole.gain.of(0.1 * whole.gain.seconds))
+    part = replace(finding_of(run, "part", replace(late_work, factor=0.4)), where=(here,))
+    told = {one.id: one for one in told_once(run, [part, whole])}
+    assert faults(told) == {"part"}
+    assert told["whole"].overlaps == ("part",)
+
+
 def test_a_part_points_at_what_tells_its_whole() -> None:
     """What is worth more at its line is told by a finding about the same seconds elsewhere."""
     run = Facts(results := compute(late(("numpy.linalg.svd", BUILT_IN, 0))), SegmentReplay(results))

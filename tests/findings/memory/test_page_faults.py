@@ -54,19 +54,25 @@ def test_arrays_that_are_fresh_in_each_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "contents", "is_named"),
-    [(4096, 10, True), (4096, 1, False), (4095, 10, False)],
-    ids=["new each time", "the same each time", "small enough to be kept"],
+    ("rows", "contents", "is_computed", "is_named"),
+    [
+        pytest.param(4096, 10, False, True, id="new each time"),
+        pytest.param(4096, 1, True, True, id="computed where it is used"),
+        pytest.param(4096, 1, False, False, id="the same each time"),
+        pytest.param(4095, 10, True, False, id="small enough to be kept"),
+    ],
 )
 def test_an_array_too_large_to_be_kept_tells_the_line(
-    rows: int, contents: int, is_named: bool
+    rows: int, contents: int, is_computed: bool, is_named: bool
 ) -> None:
     """Of 4096 x 1024 doubles, 32 MiB, none is kept; an input that stays is not allocated anew.
 
     That is asked where the page faults themselves tell no line.
     """
-    array = operand(shape=[rows, 1024], elements=[rows << 10, rows << 10], contents=contents)
-    run = analyzed(kernel=0.25, faults_per_s=5000, sites=[site(array, contents=contents)])
+    form = {"shape": [rows, 1024], "elements": [rows << 10, rows << 10]}
+    made = {"computed": ["covariance"]} if is_computed else {}
+    line = site(operand(**form, contents=contents), contents=contents, **made)
+    run = analyzed(kernel=0.25, faults_per_s=5000, sites=[line])
     unknown = tuple(replace(one, place=None) for one in run.results.fault_times)
     found = judge(Facts(replace(run.results, fault_times=unknown), run.replay))
     assert isinstance(found, Finding)

@@ -33,6 +33,21 @@ def test_tables_of_zeros(changes: dict[str, Any], part: float) -> None:
         assert "csr_matrix(links)" in finding.actions[0]
 
 
+@pytest.mark.parametrize(("looks", "is_told"), [((1, 2), True), ((1, 1), False)])
+def test_looks_at_zeros_count_on_any_rank(looks: tuple[int, int], is_told: bool) -> None:
+    """A look tells how many values are zero, whichever rank it falls on; two may be chance."""
+    first, second = (
+        site(
+            operand(name="links", looks=count, contents=count, shares={"zero": 0.998}),
+            looks=count,
+            whole_looks=count,
+            contents=count,
+        )
+        for count in looks
+    )
+    assert ("slow_operands" in faults(first, others=(second,))) is is_told
+
+
 MARKS = operand(
     name="marks",
     kind="tensor",
