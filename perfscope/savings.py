@@ -25,8 +25,8 @@ SAME_FROM = 0.9
 """Of the run: of a longer window, two shares that hardly differ would stand beside each other."""
 
 
-BESIDE_OTHERS = "would not be saved, as no rank waits then"
-"""Why a change saves less than what it is about takes a rank."""
+BESIDE_OTHERS = "would turn into waiting for other ranks"
+"""What becomes of the part that a change does not save of what it is about takes a rank."""
 
 REPLAYED_HALF = (0.9, 1.8)
 """How many times what a replay predicted the middle half of the fixes saved.
@@ -141,13 +141,17 @@ class Wholes:
     ) -> str:
         """What a fix would save of this run, with its range: what that rests on is told elsewhere.
 
-        `about 2.57 s (2.31 s to 4.63 s), 27.5 % of this 9.36 s run`. Where it is known, it is told
-        of an idle host, as that is what other runs meet: the saving, its range and its share.
+        `about 2.57 s (2.31 s to 4.63 s), 27.5 % of this 9.36 s run`; `2.31 s to 2.57 s, at most
+        27.5 % of ...` where no more can be had than what is told. Where it is known, it is told of
+        an idle host, as that is what other runs meet: the saving, its range and its share.
         """
         more = beside or Beside()
         told_s = seconds if more.idle_s is None else more.idle_s
-        ends = _ends(more.ends or (None if is_bound else interval))
+        between = more.ends or (None if is_bound else interval)
+        ends, most = _ends(between), ""
         told = f"{ROUGHLY}{format_seconds(told_s)}{OR_MORE if is_least else ''}"
+        if between and ends and format_seconds(between[1]) == format_seconds(told_s):
+            told, ends, most = ends, "", "at most "
         told += f" ({ends})" if ends else ""
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
         if more.idle_s is not None:
@@ -158,13 +162,13 @@ class Wholes:
         long = format_seconds(whole_s)
         if more.idle_s is not None and self.run_s:  # as it is told beside what others cost
             long = format_rest(self.run_s, self.run_s - whole_s)
-        whole = f"{format_share(told_s / whole_s)} of {which} {long} {name}"
+        whole = f"{most}{format_share(told_s / whole_s)} of {which} {long} {name}"
         return f"{told}, {whole}{more.condition}"
 
     def loaded(self, seconds: float) -> str:
-        """What stands in small print where a saving is told of an idle host, as a sentence."""
+        """What is evidence where a saving is told of an idle host: that of the run as it was."""
         whole = f", {self.of_run.shares(seconds)}" if self.run_s else ""
-        return f"With the load that it met: {ROUGHLY}{format_seconds(seconds)}{whole}"
+        return f"{ROUGHLY}{format_seconds(seconds)}{whole}"
 
 
 def split_text(seconds: float, own_s: float | None, *, is_bound: bool = False) -> str:
@@ -192,12 +196,12 @@ def rest_text(
     is_bound: bool = False,
     interval: Sequence[float] | None = None,
 ) -> str:
-    """`Of the 10.7 s per rank, 2.24 s would not be saved, as no rank waits then`.
+    """`Of the 10.7 s per rank, 2.24 s would turn into waiting for other ranks`.
 
-    How what something takes a rank leads to what a change of it saves, both as measured: what is
-    not saved passes while other ranks are at work, what is saved beyond it others waited. `lead`
-    stands behind the seconds that nobody said yet: what they are. "" where the two differ by less
-    than the saving is unsure.
+    How what something takes a rank leads to what a change of it saves, both as measured: the run
+    is shorter by less where a rank then waits for others at work, and by more where others waited.
+    `lead` stands behind the seconds that nobody said yet: what they are. "" where the two differ by
+    less than the saving is unsure.
     """
     what = f"{format_seconds(spent_s)}{each}{f' {lead}' if lead else ''}"
     if saves_more(seconds, spent_s):

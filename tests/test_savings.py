@@ -43,15 +43,15 @@ def test_an_interval_without_width_is_not_told() -> None:
     ("told", "seconds", "spent_s", "lead"),
     [
         (
-            "Of the 10.0 s per rank, 2.00 s would not be saved, as no rank waits then",
+            "Of the 10.0 s per rank, 2.00 s would turn into waiting for other ranks",
             8.0,
             10.0,
             "",
         ),
         (
             (
-                "Of the 10.0 s per rank by which it is shorter, 5.00 s would not be saved, as no "
-                "rank waits then"
+                "Of the 10.0 s per rank by which it is shorter, 5.00 s would turn into waiting for "
+                "other ranks"
             ),
             5.0,
             10.0,
@@ -84,7 +84,7 @@ def test_what_something_takes_leads_to_what_its_change_saves(
 def test_what_a_saving_is_less_is_not_told_where_it_is_less_than_it_varies() -> None:
     told = [rest_text(9.0, 10.0, "", each="", interval=(8.9, most_s)) for most_s in (9.1, 9.9)]
     assert told == [
-        "Of the 10.0 s, 1.00 s would not be saved, as no rank waits then",
+        "Of the 10.0 s, 1.00 s would turn into waiting for other ranks",
         "",
     ]
 
@@ -114,7 +114,7 @@ def test_on_an_idle_host_seconds_range_and_share_are_of_that() -> None:
     assert of.fix(12.0, beside=idle) == (
         "about 8.00 s (7.20 s to 14.4 s), 33.3 % of the 24.0 s that it takes on an idle host, if so"
     )
-    assert of.loaded(12.0) == "With the load that it met: about 12.0 s, 30.0 % of the 40.0 s run"
+    assert of.loaded(12.0) == "about 12.0 s, 30.0 % of the 40.0 s run"
     assert Wholes(None, None).fix(12.0, beside=idle) == (
         "about 8.00 s (7.20 s to 14.4 s) on an idle host, if so"
     )

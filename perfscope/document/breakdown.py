@@ -25,7 +25,7 @@ LEAST_SHARE = 0.0005
 SMALL = 0.02
 """Of the run: several parts that are smaller are told together."""
 
-SMALLER = "smaller losses"
+SMALLER = "smaller categories"
 SMALLER_MEANING = "Waits and other work that have no row of their own."
 
 MOST_CAUSES = 3

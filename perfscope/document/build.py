@@ -26,7 +26,8 @@ from perfscope.document.planned import planned_run
 from perfscope.document.quality import quality
 from perfscope.document.quoted import only_waits, seen, source_line
 from perfscope.document.replayed import replayed
-from perfscope.document.splits import bridged, split, under_load_s
+from perfscope.document.small_checks import weighed
+from perfscope.document.splits import as_in_rows, bridged, split, under_load_s
 from perfscope.document.timeline import timeline
 from perfscope.document.verdict import verdict
 from perfscope.document.waited import waited
@@ -57,7 +58,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
     lost = losses(facts, ordered)
     in_accounts = lost_in_accounts(results, lost)
     waits = {one.id: waited(one, told.waits, lost, results) for one in ordered}
-    ordered = _bridged(facts, ordered, lost, waits)
+    ordered = _bridged(facts, ordered, lost, waits, in_accounts)
     damage, checks = run_damage(results, replay), quality(results, replay)
     answer = verdict(facts, ordered, damage, facts.losses, checks)
     document = Analysis(
@@ -86,7 +87,7 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
         other_tools=tuple(results.trace.tool_reports),
         replay=told,
         findings=_rows(facts, ordered, answer, waits, lost),
-        quality=checks,
+        quality=weighed(facts, checks, ordered, answer),
         how_measured=how_measured(results),
         whole_run=whole_run(results, replay),
         breakdown=_breakdown(facts, ordered, answer, lost, in_accounts),
@@ -95,12 +96,17 @@ def build(facts: Facts, findings: Sequence[Finding]) -> Json:
 
 
 def _bridged(
-    facts: Facts, findings: Sequence[Finding], lost: Losses, waits: Mapping[str, Waited | None]
+    facts: Facts,
+    findings: Sequence[Finding],
+    lost: Losses,
+    waits: Mapping[str, Waited | None],
+    in_accounts: Mapping[Account, Sequence[LostInAccount]],
 ) -> tuple[Finding, ...]:
     """The findings, whose savings tell where they come from."""
     results = facts.results
     of = wholes_beside(results, host_gain(facts))
-    parted = [split(one, lost, results) for one in findings]
+    told = [as_in_rows(one, in_accounts) for one in findings]
+    parted = [split(one, lost, results) for one in told]
     return tuple(bridged(one, results, of, waits[one.id]) for one in parted)
 
 
@@ -178,6 +184,8 @@ def _finding(finding: Finding, results: Results, leader: str | None) -> FindingR
         is_inferred=finding.is_inferred,
         is_elsewhere=finding.is_elsewhere,
         set_at=place_of(finding.set_at) if finding.set_at else None,
+        is_loop=finding.is_loop,
+        is_setting=finding.is_setting,
         seen_with=leader,
     )
 
@@ -188,6 +196,7 @@ def _first_action(saving: Gain) -> FirstAction:
         gain_s=saving.seconds,
         gain_interval_s=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
+        assumed=saving.assumed,
         gain_share=saving.share,
         gain_run_share=saving.run_share,
         gain_basis=saving.basis,

@@ -16,7 +16,7 @@ from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
 from perfscope.units import format_rest, format_seconds, inside, rest_as_printed
 
-OF_ALL = "Times below are with that load, unless said to be of an idle host."
+OF_ALL = "Times are with that load, unless said to be of an idle host."
 """What the seconds that are told are of."""
 
 
@@ -95,6 +95,12 @@ def host_first(
     if gain is None:
         return ""
     told = f"Processes outside the job {f'used {used}' if used else 'used its CPUs'}"
+    if top and of.run_s and of.run_s > gain.seconds:
+        there = f"{ROUGHLY}{format_rest(of.run_s, gain.seconds)}"
+        if between := _between(of, gain, ends):
+            there = between.strip(" ()")
+        rest = f" {OF_ALL}" if top[0].recommended else ""
+        return f"{told}: without them this {format_seconds(of.run_s)} run takes {there}.{rest}"
     told += f" and made this run {gain.roughly}{format_seconds(gain.seconds)} longer"
     if of.run_s and of.run_s > gain.seconds:
         there = f"{ROUGHLY}{format_rest(of.run_s, gain.seconds)}{_between(of, gain, ends)}"
@@ -112,7 +118,9 @@ def _between(of: Wholes, gain: Gain, ends: tuple[float, float] | None) -> str:
 
 
 def beside_others(of_job: str, top: Sequence[Finding], host: str) -> str:
-    """What is said of the job, behind what is said of its host; "" of one that costs nothing."""
-    if host and not top:
+    """What is said of the job and of its host: what there is to fix comes first."""
+    if top:
+        return of_job
+    if host:
         of_job = f"Apart from the busy host, {inside(of_job)}"
     return f"{host} {of_job}".strip()

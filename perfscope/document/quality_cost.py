@@ -44,9 +44,10 @@ def overhead(trace: Trace) -> QualityRow:
     title = (
         "Recording overhead is low"
         if status is Status.PASS
-        else f"Recording took at least {format_share(share)} of a rank's time"
+        else f"Recording took at least {format_share(share)} of a rank's time (limit "
+        f"{100 * OVERHEAD_PASS:g} %)"
     )
-    return QualityRow("overhead", status, title, detail)
+    return QualityRow("overhead", status, title, detail, lost_s=_cost_ns(rank) * NS)
 
 
 def _call_noun(rank: Rank) -> str:

@@ -21,19 +21,22 @@ def host_checks(results: Results) -> list[QualityRow]:
     if worst.others_cpus is None and not is_busy:
         return []
     waited = f"{capitalized(wording.ranks([worst.rank]))} waited {format_seconds(lost_s)}"
+    told_used = ""
     if worst.others_cpus is None:
         title = "Processes outside the job took CPUs from it"
         detail = f"{waited} at least for CPUs on which the job did not run meanwhile."
     else:
         used = of_host(results, worst)
-        told = f"Processes outside the job used {used}"
+        told = told_used = f"Processes outside the job used {used}"
         busy = told if worst.others_cpus >= LEAST_TENTH else f"{waited} for other processes"
         title = busy if is_busy else "The host worked for the job"
         detail = f"{told} on average. {waited} for them."
     if not is_busy:
         return [QualityRow("other_work", Status.PASS, title, detail)]
     advice = " Record again on an idle host before acting on small differences."
-    return [QualityRow("other_work", Status.WARN, title, detail + advice)]
+    limit_s = WARN_SHARE * results.focus.length_ns * NS
+    title = f"{title} (limit {format_seconds(limit_s)})" if title != told_used else title
+    return [QualityRow("other_work", Status.WARN, title, detail + advice, lost_s=lost_s)]
 
 
 def of_host(results: Results, worst: CpuWait) -> str:

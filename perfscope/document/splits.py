@@ -1,10 +1,11 @@
 """Where a saving comes from: what ranks spend, what of that stays, and what ends with it."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from perfscope.document.breakdown import in_run_s
-from perfscope.findings.core.finding import Finding, Gain, Spent
+from perfscope.document.breakdown import LostInAccount, in_run_s
+from perfscope.findings.core.finding import Evidence, Finding, Gain, Spent
 from perfscope.findings.core.wording import ranks
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
@@ -17,14 +18,19 @@ from perfscope.savings import (
     saves_more,
     split_text,
 )
-from perfscope.schema.enums import LossKind
+from perfscope.schema.enums import Account, LossKind
 from perfscope.schema.findings import Waited
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
 
-TAKES = re.compile(r"takes ([\d.]+) (s|ms)\b( per rank)?")
+TAKES = re.compile(r"(takes?) ([\d.]+) (s|ms)\b( per rank)?")
 UNITS = {"s": 1.0, "ms": 1e-3}
 """What titles say that something takes."""
+
+LOADED = "Saving with the load that this run met"
+"""What is told beside that on an idle host, which sentences tell."""
+
+Accounts = Mapping[Account, Sequence[LostInAccount]]
 
 HALF = 0.5
 """What is left of work that two ranks do at once."""
@@ -76,24 +82,25 @@ def bridged(
 
     Both as measured, with the load that others put on the host, of which the saving is told first
     where sentences tell that on an idle host. `waited` is who waits for its ranks: where nothing
-    else is told, the saving comes from that.
+    else is told, or less than is saved, the saving comes from that.
     """
     saving = finding.recommended
     if saving is None or not finding.status.is_fault:
         return finding
-    if saving.spent is None and waited is not None:
-        saving = replace(saving, spent=_of_waiting(finding, saving, waited))
+    if waited is not None and (saving.spent is None or _is_of_more(saving)):
+        saving = replace(saving, spent=_of_waiting(finding, saving, waited) or saving.spent)
     here = as_measured(saving)
     is_idle = is_told_idle(saving, of)
-    loaded = of.loaded(here.seconds) if is_idle else ""
-    told = [saving.bridge, loaded, _of_part(finding, saving), _rest(here, results)]
+    told = [saving.bridge, _of_part(finding, saving), _rest(here, results)]
     if saving.spent is None:  # no words of the finding tell what it takes
         told.append(split_text(here.seconds, here.own_s, is_bound=saving.is_bound))
     if saving.counts_more:
         told.append(f"The saving {saving.counts}")
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
     if is_idle:
-        finding = replace(finding, title=_idle_title(finding.title, saving))
+        row = Evidence(LOADED, of.loaded(here.seconds))
+        title = _idle_title(finding.title, saving)
+        finding = replace(finding, title=title, evidence=(*finding.evidence, row))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
 
 
@@ -102,10 +109,20 @@ def _idle_title(title: str, saving: Gain) -> str:
     part = saving.seconds / (under_load_s(saving) or saving.seconds)
 
     def there(found: re.Match[str]) -> str:
-        seconds = float(found[1]) * UNITS[found[2]] * part
-        return f"takes {ROUGHLY}{format_seconds(seconds)}{found[3] or ''} on an idle host"
+        seconds = float(found[2]) * UNITS[found[3]] * part
+        return f"{found[1]} {ROUGHLY}{format_seconds(seconds)}{found[4] or ''} on an idle host"
 
     return TAKES.sub(there, title, count=1)
+
+
+def _is_of_more(saving: Gain) -> bool:
+    """Whether work is dealt out evenly, of which the action tells a part that is less than saved.
+
+    What the others wait for is then all of it, and in a row of where the time went.
+    """
+    is_dealt_out = {one.level for one in saving.edits} <= {Level.EVEN, Level.SHARED}
+    is_more_saved = saving.spent is not None and saves_more(saving.seconds, saving.spent.seconds)
+    return bool(saving.edits) and is_dealt_out and is_more_saved
 
 
 def _of_waiting(finding: Finding, saving: Gain, waited: Waited) -> Spent | None:
@@ -184,6 +201,31 @@ def _each(spent: Spent) -> str:
     return " per rank" if spent.is_each else ""
 
 
+def _meet(results: Results) -> bool:
+    """Whether ranks wait for each other at all."""
+    ranks = results.trace.ranks
+    return len(ranks) > 1 and any(calls for one in ranks for calls, *_ in one.totals.values())
+
+
+def as_in_rows(finding: Finding, in_accounts: Accounts) -> Finding:
+    """The finding, with the seconds that readers see of it in the rows of where the time went.
+
+    What its diagnosis measured by another way differs from that a little. The same where it has no
+    row of its own, or tells nothing that a rank spends on average.
+    """
+    saving = finding.gain
+    rows_s = sum(
+        one.seconds for rows in in_accounts.values() for one in rows if one.cause == finding.id
+    )
+    if not rows_s or saving is None or saving.spent is None or not saving.spent.is_each:
+        return finding
+    title = TAKES.sub(
+        lambda found: f"{found[1]} {format_seconds(rows_s)}{found[4] or ''}", finding.title, count=1
+    )
+    spent = replace(saving.spent, seconds=rows_s)
+    return replace(finding, title=title, gain=replace(saving, spent=spent))
+
+
 def _rest(saving: Gain, results: Results) -> str:
     spent = saving.spent
     if spent is None:
@@ -192,8 +234,10 @@ def _rest(saving: Gain, results: Results) -> str:
     if is_more_saved and saving.counts_more:
         return ""  # what else it counts is said, and not all waiting
     is_less_saved = saving.seconds < (1 - LEAST_TOLD) * spent.seconds
-    if len(results.trace.ranks) < 2 and (is_more_saved or is_less_saved):
-        return ""  # nobody else is at work, or waits
+    if is_less_saved and (saving.is_bound or not _meet(results)):
+        return ""  # not known what becomes of the rest
+    if len(results.trace.ranks) < 2 and is_more_saved:
+        return ""  # nobody else waits
     return rest_text(
         saving.seconds,
         spent.seconds,

@@ -13,12 +13,12 @@ class Record:
     """
 
     programs: int
-    told: str  # of what, in words
+    told: str  # of what, in words: `such fixes`
     half: tuple[float, float]  # how many times that the middle half of the fixes saved
 
 
-REPLAYED = Record(40, "replayed fixes of other programs", REPLAYED_HALF)
-BOUNDS = Record(43, "such fixes of other programs", BOUNDED_HALF)
+REPLAYED = Record(40, "simulated fixes in other programs", REPLAYED_HALF)
+BOUNDS = Record(43, "such fixes in other programs", BOUNDED_HALF)
 
 
 def track_record(*, is_bound: bool, end: str = "") -> str:
@@ -28,6 +28,5 @@ def track_record(*, is_bound: bool, end: str = "") -> str:
     """
     of = BOUNDS if is_bound else REPLAYED
     least, most = of.half
-    those = f"Range: of {of.programs} {of.told}"
-    half = f"half saved {least:g} to {most:g} times the estimate"
-    return f"{those}, {half}, and two in three more than it{f'; {end}' if end else ''}."
+    half = f"half of {of.programs} {of.told} saved {least:g} to {most:g} times the estimate"
+    return f"Range: {half}{f'; {end}' if end else ''}."

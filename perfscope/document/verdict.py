@@ -84,7 +84,7 @@ def verdict(
     status = _status(results, findings, faults, damage=damage, losses=losses)
     is_first = not top or bool(failed_with(results.trace))
     found = Verdict(
-        sentence=sentence + unwatched(results),
+        sentence=" ".join(filter(None, (sentence + unwatched(results), host if top else ""))),
         host=host,
         assurance="" if top or damage else assured(is_disturbed=is_disturbed),
         action=first_action(run, findings, status, others) if is_first else "",
@@ -132,6 +132,15 @@ def _how_near(top: Sequence[Finding], of: Wholes) -> str:
     return track_record(is_bound=saving.is_bound, end=_end(_told(saving, of), odds[1]))
 
 
+def told_range(finding: Finding, of: Wholes) -> tuple[float, float] | None:
+    """Between what the saving is told to lie; None where no range is told."""
+    saving = finding.recommended
+    if saving is None:
+        return None
+    told = _told(saving, of)
+    return _odds(told, of) or (None if told.is_bound else told.interval_s)
+
+
 def _told(saving: Gain, of: Wholes) -> Gain:
     """What the sentence tells: the saving on an idle host, or else that of this run."""
     return saving if is_told_idle(saving, of) else as_measured(saving)
@@ -143,12 +152,15 @@ def _end(saving: Gain, high_s: float) -> str:
     if not is_more(least_s, high_s):
         return ""
     most = "an even split frees no more" if _is_split(saving) else "no more of it is lost"
+    if saving.spent and saving.spent.most_s:
+        most = "no rank loses more"
     return f"here, {most} than {format_seconds(high_s)}"
 
 
 def _odds(saving: Gain, of: Wholes) -> tuple[float, float] | None:
     """The range of such fixes of other programs; None where it is not the one to tell."""
-    most_s = saving.spent.seconds * _idle_part(saving) if saving.spent else None
+    spent = saving.spent
+    most_s = (spent.most_s or spent.seconds) * _idle_part(saving) if spent else None
     if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
         return None
     return of.odds(

@@ -42,8 +42,7 @@ MINOR_BELOW = 0.03
 
 SIZES = (
     f"Major problem: a fix would save {100 * MAJOR:.0f} % of the run or more. Minor: less than "
-    f"{100 * MINOR_BELOW:.0f} %. Likely: its cause "
-    "is inferred. Possible: its cause or its saving is not certain."
+    f"{100 * MINOR_BELOW:.0f} %. Possible: its cause or its saving is not certain."
 )
 """What the words for the size of a problem mean."""
 

@@ -281,7 +281,7 @@ class Activity(Named):
     )
     SERIALIZATION = "serialization", "Serializing objects", "objects become bytes or the reverse"
     COMPILING = "compiling", "Compiling code", "tracing, generating and compiling code"
-    IMPORTING = "importing", "Loading modules", "finding and loading modules"
+    IMPORTING = "importing", "Importing modules", "finding and importing modules"
     LOGGING = "logging", "Writing logs and output", "log records, progress bars, printed lines"
     DEBUGGING = "debugging", "Debugging overhead", "tracebacks, debuggers and traces of allocations"
     INTERPRETER = (

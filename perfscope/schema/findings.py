@@ -59,6 +59,8 @@ class FirstAction:
     gain_basis: Basis | None
     # the interval lies between the gains under several assumptions, and is no 95 % interval
     is_by_assumption: bool = False
+    # what is assumed at its lower and at its upper end, a clause; "" of other intervals
+    assumed: str = ""
     # of the gain, where that is more: what ranks spend by themselves on what goes away, mean of all
     # ranks, as `breakdown` and `losses` tell it; else null
     own_s: float | None = None
@@ -138,8 +140,13 @@ class FindingRow(Outcome):
     # ranks differ by less than what processes outside the job cost, which may hold up one of them
     # the most: the first thing to do is to record on an idle host
     may_be_host: bool = False
-    # the line in which the split of the work may be set that is uneven: the one to open; else null
+    # the line to open, where that is another than the one in which time is spent: it probably sets
+    # how uneven work is split, or it begins the loop that the first action changes; else null
     set_at: Place | None = None
+    # that line begins the loop around the one in which time is spent
+    is_loop: bool = False
+    # the first action sets variables of the environment: no line of the program is to be edited
+    is_setting: bool = False
     # its text, of a finding of `verdict.top`, as `source_line` is that of where the time goes
     set_at_line: str = ""
     # `where` begins with a line that only waits for a thread of its rank, which makes the calls
@@ -166,6 +173,11 @@ class QualityRow:
     status: Status
     title: str
     detail: str
+    # of the run, what a fault is about; null where that is not known in seconds
+    lost_s: float | None = None
+    # a fault that changes no answer: it is about less than the saving of the leading finding is
+    # unsure by, half of its range
+    is_small: bool = False
 
 
 @dataclass(frozen=True)

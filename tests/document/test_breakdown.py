@@ -78,9 +78,9 @@ def test_losses_of_one_name_have_one_row_and_the_room_of_another_one_stays() -> 
     lost: Losses = replace(losses, entries=tuple(entries))
     rows = told_of(analyzed, lost, None, is_lost=False)
     found = {row.label.split(": ")[1]: row for row in rows if row.id == "lost"}
-    assert list(found) == ["c", "a", "b", "3 smaller losses"]
+    assert list(found) == ["c", "a", "b", "3 smaller categories"]
     assert found["c"].seconds == pytest.approx(1.309)
-    assert found["3 smaller losses"].seconds == pytest.approx(0.518)
+    assert found["3 smaller categories"].seconds == pytest.approx(0.518)
 
 
 def test_where_nothing_is_left_nothing_is_held_up() -> None:

@@ -44,7 +44,7 @@ def test_names_rank_function_line_and_gain() -> None:
     first = analyze(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
     assert first is not None
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
-    told = "The fix would save about 9.99 s (8.99 s to 9.99 s), 13.6 % of this 73.6 s run."
+    told = "The fix would save 8.99 s to 9.99 s, at most 13.6 % of this 73.6 s run."
     assert told in found["sentence"]
     assert found["track_record"].endswith("; here, an even split frees no more than 9.99 s.")
     assert found["top"] == ["rank_zero_evaluation"]

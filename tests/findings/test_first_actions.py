@@ -73,7 +73,8 @@ def test_a_place_that_was_seen_is_named_with_seconds_and_rank(markers: bool) -> 
         if one.id in {"straggler", "load_imbalance"} and one.status is Status.FAIL
     )
     function, file, line = TRAINER
-    both = r"rank 1 spends ([\d.]+) s (?:there|in forward), the others ([\d.]+) s in the median"
+    both = r"rank 1 spends ([\d.]+) s in (?:that function|forward), the others ([\d.]+) s in "
+    both += "the median"
     assert f"{function}() ({file.rpartition('/')[2]}:{line})" in told.actions[0]
     spent = re.search(both, told.actions[0])
     assert spent

@@ -163,13 +163,14 @@ def test_on_a_busy_host_a_change_comes_first_and_nothing_is_said_to_rule_the_hos
     assert "cannot" not in steps["Then"]
 
 
-@pytest.mark.parametrize(("is_inferred", "word"), [(True, "Likely major"), (False, "Major")])
-def test_a_problem_whose_cause_is_inferred_is_a_likely_one(word: str, *, is_inferred: bool) -> None:
+@pytest.mark.parametrize("is_inferred", [True, False])
+def test_a_problem_whose_cause_is_inferred_says_so_beside_its_size(*, is_inferred: bool) -> None:
     document = two_ranks_evaluation()
     row = leading(document, gain_s=2.0, gain_run_share=0.28, status="fail", confidence="medium")
     row["is_inferred"] = is_inferred
     found = next(one for one in read_known(document).findings if one.id == row["id"])
-    assert weight(found, OF).word == f"{word} problem"
+    assert weight(found, OF).word == "Major problem"
+    assert ("if its cause, which is inferred, is right" in size_text(found, OF)) is is_inferred
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_a_saving_that_no_row_holds_is_told_without_rows() -> None:
             1.0,
             (
                 "Of the 2.00 s that sharing the work takes off the 4.00 s for which rank 1 waits, "
-                "1.00 s would not be saved, as no rank waits then."
+                "1.00 s would turn into waiting for other ranks."
             ),
         ),
         ((Edit(ranks=(0,), factor=0.5),), 2.0, ""),
@@ -251,9 +251,9 @@ def test_what_others_cost_is_more_than_its_row_or_less() -> None:
     assert plain[None] == ""
     as_it_was = f"The {document['run']['wall_s']:.2f} s run as it was, on the busy host"
     assert plain[2.0] == as_it_was
-    host = f"Of the 3.00 s that the busy host cost, 2.00 s are in “{label}” and "
+    host = f"Of what the busy host cost, 2.00 s are in “{label}” and "
     # nothing tells that it is in those of communication, which are as large
-    assert plain[3.0] == f"{host}1.00 s in other rows"
+    assert plain[3.0] == f"{host}the rest in other rows"
     assert plain[1.5] == (
         f"{as_it_was}: of the 2.00 s in “{label}”, it is 1.50 s longer, and the rest passes "
         "while other ranks are busy anyway"

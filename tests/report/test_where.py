@@ -28,9 +28,9 @@ def first(document: Json) -> FindingRow:
         (None, "plate.py:12 in relax()"),
         (
             SPLIT,
-            "tiles.py:8 in mine() (may set the split; the time goes in plate.py:12 in relax())",
+            "tiles.py:8 in mine() (probably sets the split; time goes to plate.py:12)",
         ),
-        (MODULE, "tiles.py:8 (may set the split; the time goes in plate.py:12 in relax())"),
+        (MODULE, "tiles.py:8 (probably sets the split; time goes to plate.py:12)"),
     ],
 )
 def test_of_an_uneven_split_the_line_that_sets_it_is_the_one_to_open(
@@ -42,7 +42,7 @@ def test_of_an_uneven_split_the_line_that_sets_it_is_the_one_to_open(
     found = line_of(first(document))
     assert (found.label, found.text) == ("Line to open", told)
     row["set_at_line"] = "return n"
-    assert (": return n (may set the split)" in line_of(first(document)).text) is (
+    assert (": return n (probably sets the split)" in line_of(first(document)).text) is (
         split is not None
     )
 
@@ -75,3 +75,25 @@ def test_of_a_wait_the_part_is_told_that_is_for_the_place_of_the_finding(
     result = read_known(document)
     is_less = sum(ns for _, ns in places) > 2_000_000_000
     assert plain(who(result, first(document))).endswith(" 2.00 s for it") is (is_less or not told)
+
+
+def test_where_the_environment_is_to_be_set_there_is_nothing_to_edit() -> None:
+    document = two_ranks_evaluation()
+    row = leading(document)
+    row.update(where=[COSTS], set_at=None, source_line="x = f(x)", is_setting=False)
+    assert line_of(first(document)).label == "Line to open"
+    row["is_setting"] = True
+    found = line_of(first(document))
+    assert found.label == "Costs most"
+    assert found.text.endswith("(nothing to edit)")
+
+
+def test_the_loop_around_a_line_is_the_one_to_open() -> None:
+    document = two_ranks_evaluation()
+    row = leading(document)
+    row.update(where=[COSTS], set_at=COSTS | {"line": 9}, source_line="loss.backward()")
+    row.update(is_loop=True, set_at_line="for x in xs:")
+    text = line_of(first(document)).text
+    assert text.startswith("plate.py:9")
+    told = "(the loop around loss.backward() (line 12), where the time goes)"
+    assert text.endswith(f": for x in xs: {told}")

@@ -37,6 +37,7 @@ class Spent:
     lead: str = ""
     # of a part of it, which alone a change takes away: what that part is; else ""
     part: str = ""
+    most_s: float | None = None  # of the rank that spends most, beyond which no range goes
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Gain:
     # None for a bound, and where the run is too short for one
     interval_s: tuple[float, float] | None = None
     is_by_assumption: bool = False  # it lies between what is saved under several assumptions
+    assumed: str = ""  # which these are at its two ends, a clause
     edits: tuple[Edit, ...] = ()  # what was replayed, so that findings can be replayed together
     assumptions: tuple[str, ...] = ()  # what the replay takes for granted, in sentences
     # what costs the time is planned by the program and no matter of chance
@@ -162,7 +164,12 @@ class Finding:
     is_elsewhere: bool = False
     """Its place is where it costs most, and its first action tells where it is changed."""
     set_at: Frame | None = None
-    """The line of which its first action says that it may set how work is split."""
+    """The line to change, where that is another than the one in which time is spent."""
+    is_loop: bool = False
+    """That line begins the loop around the one in which time is spent."""
+    is_setting: bool = False
+    """Its first action sets variables of the environment: no line of the program is to be edited.
+    """
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 

@@ -86,7 +86,7 @@ def _set_at(split: Frame | None) -> str:
     """Where the split may be set: nothing shows that the uneven work comes from that line."""
     if not wording.place(split):
         return "The split may be set elsewhere, where the data is dealt out."
-    return f"The split may be set in {wording.place(split)}."
+    return f"The split is probably set in {wording.place(split)}."
 
 
 def why_differs(found: Judgment) -> str:
@@ -102,7 +102,7 @@ def why_differs(found: Judgment) -> str:
     rest = {
         -1: "" if is_told else ", and that steps vary as they did, so that ranks still wait",
         0: "",
-        1: ", and of what else is uneven as well",
+        1: ", of all uneven work and not of this alone",
     }[differs]
     return f"{evenly}{rest}."
 
@@ -114,7 +114,7 @@ def spends(facts: ImbalanceFacts) -> str:
     """
     top, rest = facts.excess[0], others(facts)
     who, own = wording.ranks(facts.overloaded), format_seconds(top.own_s)
-    where = f"in {top.name}" if top.phase else "there"
+    where = f"in {top.name}" if top.phase else "in that function" if top.where else "there"
     mean = " on average" if len(facts.overloaded) > 1 else ""
     told = f"{who} {inflected(facts, 'spend')} {own} {where}{mean}"
     several = len(facts.ranks) - len(facts.overloaded) > 1

@@ -15,15 +15,13 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
-from perfscope.units import format_bytes, format_share
+from perfscope.units import format_bytes, format_seconds, format_share
 
 FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
 """Of DistributedDataParallel, unless it is told otherwise."""
 
-BOTH_ENDS = (
-    "The lower end is the transfer alone; the upper end adds the CPU time of "
-    "DistributedDataParallel's own threads"
-)
+OF_THREADS = "Transfer: {}; CPU time for it: {}"
+BOTH_ENDS = "from transfer alone to transfer with the CPU time of DistributedDataParallel's threads"
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,13 @@ def without(run: Facts, needless: Needless) -> Gain | None:
         max(alone.interval_s[1], found.interval_s[1]),
     )
     is_by_assumption = len(edits) > 1
-    bridge = BOTH_ENDS if is_by_assumption else ""
-    return replace(gain, interval_s=ends, is_by_assumption=is_by_assumption, bridge=bridge)
+    own_s = min(alone.gain_s, gain.seconds)
+    parts = format_seconds(own_s), format_seconds(gain.seconds - own_s)
+    gain = replace(gain, interval_s=ends)
+    if not is_by_assumption:
+        return gain
+    bridge = OF_THREADS.format(*parts)
+    return replace(gain, is_by_assumption=True, assumed=BOTH_ENDS, bridge=bridge)
 
 
 def _beside(run: Facts, share: float) -> list[Edit]:
@@ -127,7 +130,7 @@ def _again(results: Results) -> Needless | None:
         action=(
             f"Exchange once: in the loop around the backward pass, run {_all_but_one(times)} of "
             f"the {times} passes, forward and backward, inside `with model.no_sync():` of "
-            "DistributedDataParallel. The result stays the same, as gradients add up."
+            "DistributedDataParallel. The result is the same up to rounding."
         ),
         evidence=Evidence("Exchanges per optimizer step", times, "", "1"),
         is_counted=True,

@@ -1,12 +1,11 @@
 """Ranks whose CPU time goes to the kernel, for memory that each step takes anew or shares."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Spent, passed
 from perfscope.findings.core.gain import as_bound, predicted_gain
-from perfscope.findings.core.wording import exported, place, ranks, saving
+from perfscope.findings.core.wording import exported, place, saving
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
 from perfscope.judging import MOST_LOST
@@ -60,8 +59,8 @@ def judge(run: Facts) -> Outcome:
     edits = [Edit(ranks=(one.rank,), factor=1.0 - _share(one), is_cpu_time=True) for one in found]
     if not edits:
         return passed("No time in the kernel was seen to go with memory that is taken anew.")
-    bound_s = max(_share(one) * one.work_s for one in found)
-    gain = as_bound(predicted_gain(run.results, run.replay, edits, bound_s=bound_s))
+    most_s = max(_share(one) * one.work_s for one in found)
+    gain = as_bound(predicted_gain(run.results, run.replay, edits, bound_s=most_s))
     by_share = sorted(found, key=_share, reverse=True)
     worst = by_share[0]
     if gain.share < LEAST_GAIN:
@@ -73,22 +72,24 @@ def judge(run: Facts) -> Outcome:
     touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
     large = None if worst.follows_forks or worst.place is not None else _largest(run)
     known = tuple(dict.fromkeys(one.place for one in by_share if one.place is not None))
-    most_s = max(_share(one) * one.work_s for one in found if one.rank in touched)
+    world = len(run.results.trace.ranks)
+    each_s = sum(_share(one) * one.work_s for one in found) / world
     return Finding(
         status=Status.FAIL,
-        title=_title(worst, touched, most_s, len(run.results.trace.ranks)),
+        title=_title(worst, each_s, world),
         summary=(
             f"Rank {worst.rank} touched {worst.faults:,} new pages. Of its "
             f"{format_seconds(worst.work_s)} outside communication, the kernel took "
             f"{format_seconds(worst.fault_s)} (at least {format_seconds(worst.least_s)}) to "
             f"provide them{_why(worst)}{_of_array(large)}"
         ),
-        gain=replace(gain, spent=Spent(most_s)),
+        gain=replace(gain, spent=Spent(each_s, is_each=world > 1, most_s=most_s)),
         confidence=Confidence.MEDIUM,
         ranks=touched,
         where=known or ((large[0],) if large else ()),
         evidence=tuple(_evidence(one) for one in by_share[:8]),
         actions=FORK_LESS if worst.follows_forks else KEEP_MEMORY,
+        is_setting=not worst.follows_forks,
     )
 
 
@@ -116,15 +117,13 @@ def _of_array(large: tuple[Frame, Operand] | None) -> str:
     )
 
 
-def _title(worst: FaultTime, touched: Sequence[int], most_s: float, world: int) -> str:
-    """What it costs; the rank of the largest share need not be that of the most seconds."""
-    most = "up to " if len(touched) > 1 else ""
+def _title(worst: FaultTime, each_s: float, world: int) -> str:
+    """What it costs in the mean, as the parts of the run are told."""
     why = "for memory that is repeatedly freed and allocated again"
     if worst.follows_forks:
         why = "to copy memory that is shared with forked processes"
-    spent = f"{most}{format_seconds(most_s)}"
-    who = "each rank" if len(touched) == world > 1 else ranks(touched)
-    return f"Page faults take {spent} on {who}, {why}{_mostly(worst)}"
+    spent = f"{format_seconds(each_s)}{' per rank' if world > 1 else ''}"
+    return f"Page faults take {spent}, {why}{_mostly(worst)}"
 
 
 def _share(one: FaultTime) -> float:

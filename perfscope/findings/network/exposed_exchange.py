@@ -1,6 +1,7 @@
 """Gradients that are exchanged while no rank computes: communication that nothing hides."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
@@ -31,6 +32,7 @@ from perfscope.findings.facts.network_facts import (
 )
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
+from perfscope.trace.loops import innermost, loops_of
 from perfscope.units import format_seconds
 
 PROFILER = (
@@ -93,7 +95,19 @@ def judge(run: Facts) -> Outcome:
         actions=(*(one.action for one in needless), *_actions(results)),
         overlaps=(Cause.BANDWIDTH.value,),
     )
-    return told_only(result)
+    return told_only(_in_loop(results, result) if is_counted else result)
+
+
+def _in_loop(results: Results, found: Finding) -> Finding:
+    """The finding with the loop around the line in which gradients are exchanged, to be changed.
+
+    None where that line stands in no loop of its own function.
+    """
+    frame = found.where[0] if found.where else None
+    lines = frame and innermost(loops_of(results.trace.ranks).get(frame.key, ()), frame.line)
+    if not frame or not lines or lines[0] == frame.line:
+        return found
+    return replace(found, set_at=replace(frame, line=lines[0]), is_loop=True)
 
 
 def _beside(needless: Sequence[Needless], computed: Gain | None) -> str:

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain
@@ -44,6 +42,21 @@ from perfscope.findings.facts.repeated_messages import needless_repeats
 from perfscope.findings.facts.resent_buffers import BROADCAST, needless_buffers
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.findings.facts.sparse_messages import needless_zeros
+from perfscope.findings.facts.transfer_words import (
+    AS_ONE,
+    AT_ONCE,
+    COLLECTIVES,
+    FEWER,
+    HALO,
+    MESSAGES,
+    MORE_RARELY,
+    NARROWER,
+    NARROWER_TENSORS,
+    OF_BYTES,
+    OF_TRANSFER,
+    PICKLED,
+    SINGLE_BYTES,
+)
 from perfscope.judging import MAIN, SMALL_BYTES
 from perfscope.losses.account import TAKES_PART
 from perfscope.metrics.results import Results
@@ -54,29 +67,6 @@ from perfscope.trace.operations import BY_NAME, IS_COLLECTIVE
 from perfscope.units import counted, format_bandwidth, format_bytes, format_seconds
 
 PASSED = "Data transfer between ranks takes little time"
-FEWER = "Send half as many values: only those that other ranks use"
-NARROWER = ", or float32 instead of float64, which halves the bytes as well"
-NARROWER_TENSORS = (
-    ", or bfloat16 instead of float32 (float32 instead of float64), which halves the bytes as well"
-)
-SINGLE_BYTES = np.dtype(np.float32).itemsize
-"""Of a value in single precision, than which MPI adds up nothing narrower that is common."""
-
-MORE_RARELY = (
-    "Make half as many calls, or fewer (so few bytes take next to no time beside the call itself): "
-    "put what several calls exchange, one after the other or in several steps, into one array. Or "
-    "start the exchange without waiting (MPI_I...) and complete it where its result is needed"
-)
-AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
-AT_ONCE = (
-    "Each sends and receives at once: where none of several needs what another one brings, "
-    "exchange them as one buffer."
-)
-PICKLED = (
-    "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "
-    "now are pickled objects."
-)
-MESSAGES, COLLECTIVES = "Send, Recv, Sendrecv", "Bcast, Allgather, Allreduce"
 CHANGES = {
     "Gain of a network twice as fast": TWICE,
     "Gain of half the bytes": HALVED,
@@ -243,13 +233,16 @@ def _half(run: Facts, facts: NetworkFacts) -> Gain:
     There fewer bytes save what bytes take, and none of the waiting for CPUs: as much as on an idle
     host. Bytes take at least what the fastest calls did, and what is too long for the load.
     """
-    rest = "That is for half as much transfer"
     gain = halved(run.results, facts, _halving(facts))
     if run.on_free_cpus.load.edits and not _is_of_calls(facts):
         part = gain.seconds / facts.whole.seconds if facts.whole.seconds > 0 else 0.0
         known_s = max(bytes_s(run.results) or 0.0, run.left_when_idle_s(facts.whole.seconds))
         own_s = min(gain.seconds, part * known_s)
+        each_s = mean(run.results.communication.transfer_s_by_rank)
+        of_bytes = OF_BYTES.format(format_seconds(known_s), format_seconds(each_s))
+        rest = of_bytes if own_s < gain.seconds else OF_TRANSFER
         return replace(gain.of(own_s), edits=(), bridge=rest, counts=SAME, under_load_s=own_s)
+    rest = OF_TRANSFER
     if not run.on_free_cpus.load.edits:
         whole_s = format_seconds(facts.whole.seconds)
         rest += f"; without any transfer the run would take {whole_s} less"
@@ -313,9 +306,10 @@ def _less(run: Facts, facts: NetworkFacts) -> str:
         for one in site.operands
     ]
     is_known = bool(sent) and not sampled_places.exchanges_itself(run.results)
+    fewer = FEWER if is_of_torch(run.results) else f"{FEWER}{HALO}"
     if is_known and all(one.value_bytes <= SINGLE_BYTES for one in sent):
-        return FEWER
-    return f"{FEWER}{NARROWER_TENSORS if is_of_torch(run.results) else NARROWER}"
+        return fewer
+    return f"{fewer}{NARROWER_TENSORS if is_of_torch(run.results) else NARROWER}"
 
 
 def _as_one(results: Results) -> str:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.findings.core import thresholds, wording
@@ -16,11 +17,9 @@ from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, listed
 
 ACTION = (
-    "Keep {0} where it lies: write each piece over the oldest one (`rows[at:at + n] = piece`, `at` "
-    "goes round), and count from `at` where the order matters (`rows[(at + i) % len(rows)]`). "
-    "Where all of it is needed in order, leave room for twice as much, write behind what is there, "
-    "and move it to the front when the room is full. Copy what keeps an earlier window, which is "
-    "written over."
+    "Use a ring buffer: allocate {0} once and overwrite the oldest rows (`rows[at:at + n] = new`, "
+    "`at` going round; row i is then `rows[(at + i) % len(rows)]`). Clone slices that you keep, as "
+    "they will be overwritten."
 )
 JOINS = ("cat", "concat", "concatenate", "roll")
 """What functions of C, and those of NumPy and PyTorch, that put arrays together are called."""
@@ -47,7 +46,7 @@ def judge(run: Facts) -> Outcome:
     place = wording.place(frames[0])
     return Finding(
         status=status,
-        title=f"{place} copies all of `{main.seen.name}` for each piece that takes its place in it",
+        title=f"{place} copies the whole of {_named(names)} each time",
         summary=(
             f"Each turn makes {listed(names)} anew of all but one end of what was there and a new "
             "piece, so that all that stays is copied, into memory that is new each time. It holds "
@@ -56,7 +55,7 @@ def judge(run: Facts) -> Outcome:
             f"{'these lines' if len(frames) > 1 else 'this line'}. Written over the oldest, a "
             f"piece would save {wording.saving(run.results, gain.seconds, is_bound=True)}."
         ),
-        gain=gain,
+        gain=replace(gain, bridge=_counted(frames)),
         # what is measured is the line; what is joined there follows from the program's text
         confidence=Confidence.MEDIUM,
         is_inferred=True,
@@ -66,6 +65,18 @@ def judge(run: Facts) -> Outcome:
         actions=(ACTION.format(listed(names)),),
         overlaps=("growing_copies", "repeated_work"),
     )
+
+
+def _named(names: Sequence[str]) -> str:
+    """Two of them, or one and how many others there are."""
+    return listed(names if len(names) < 3 else [names[0], f"{len(names) - 1} others"])
+
+
+def _counted(frames: Sequence[Frame]) -> str:
+    """Which lines the saving counts, as a sentence."""
+    lines = sorted({one.line for one in frames})
+    where = f"lines {listed(list(map(str, lines)))} spend" if len(lines) > 1 else "this line spends"
+    return f"That is what {where} on copying values that stay"
 
 
 def _evidence(lines: Sequence[Copied]) -> tuple[Evidence, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from string import ascii_uppercase
 
+from perfscope.judging import MAJOR
 from perfscope.report.formats import percent, seconds
 from perfscope.report.palette import ACCOUNT_ROLES, LOST_FILLS
 from perfscope.report.sections.sureness import as_measured
@@ -17,7 +18,7 @@ from perfscope.schema.findings import FindingRow, FirstAction
 from perfscope.schema.losses import LossEntry
 from perfscope.schema.time import SMALLER_CAUSE, TimePart
 from perfscope.structures import dataclass
-from perfscope.units import NS, counted, format_rest, format_seconds, inside, listed
+from perfscope.units import NS, counted, format_seconds, inside, listed
 
 OF_VERDICT, OF_WORK, LOST = "of_verdict", "of_work", "lost"
 TOTAL = "Whole run"
@@ -28,6 +29,9 @@ IN_CALLS = {
     LossKind.TRANSFER: Account.COMMUNICATION_TRANSFER,
     LossKind.COMMUNICATION: Account.COMMUNICATION_OTHER,
 }
+ONCE = (Account.START_UP.value, Account.SHUTDOWN.value, Absence.OUTSIDE.value)
+"""Parts of a run that do not grow with its steps."""
+
 ABSENCES = {one.value for one in Absence}
 COMMUNICATION_ROLES = {one.value for one in COMMUNICATION_ACCOUNTS}
 
@@ -162,8 +166,7 @@ def of_others(result: Analysis) -> str:
             f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "
             "while other ranks are busy anyway"
         )
-    rest = format_rest(cost_s, spent_s)
-    return f"Of the {cost} that the busy host cost, {spent} are in {where} and {rest} in other rows"
+    return f"Of what the busy host cost, {spent} are in {where} and the rest in other rows"
 
 
 def _first(result: Analysis) -> FindingRow | None:
@@ -268,10 +271,19 @@ def table(found: Sequence[Row], ranks: int) -> Table:
     return Table("overview-ledger", caption, columns, found, has_caption=False, is_fixed=True)
 
 
+def _once(result: Analysis) -> str:
+    """That much of the run comes once, however many steps it has, as a sentence; "" of little."""
+    parts = [one for one in result.breakdown if one.id in ONCE]
+    if sum(one.share for one in parts) < MAJOR:
+        return ""
+    spent = seconds(sum(one.seconds for one in parts))
+    return f"{listed([one.label for one in parts])} ({spent}) come once."
+
+
 def explained(result: Analysis) -> str:
     """Of how many ranks, and of which steps, the means are, and what is of a part of the run."""
     run, ranks, (start, end) = result.run, result.run.recorded_ranks, result.run.focus_of_analysis_s
-    said = []
+    said = [once] if (once := _once(result)) else []
     if ranks > 1:
         of = counted(ranks, "rank" if ranks == run.ranks else "recorded rank")
         said.append(f"Mean over {of}.")

@@ -3,12 +3,16 @@
 from perfscope.schema.run import Verdict
 
 
-def is_host_first(verdict: Verdict) -> bool:
-    """Whether the sentence begins with what other work on the host cost."""
-    return bool(verdict.host) and verdict.sentence.startswith(verdict.host)
+def is_host_told(verdict: Verdict) -> bool:
+    """Whether the sentence tells what other work on the host cost, at one of its ends."""
+    sentence, host = verdict.sentence, verdict.host
+    return bool(host) and (sentence.startswith(host) or sentence.endswith(host))
 
 
 def own_sentence(verdict: Verdict) -> str:
-    """What the verdict says of the job, without what the host cost where that stands before it."""
-    begin = len(verdict.host) if is_host_first(verdict) else 0
-    return verdict.sentence[begin:].lstrip()
+    """What the verdict says of the job, without what the host cost, which has its own place."""
+    if not is_host_told(verdict):
+        return verdict.sentence
+    if verdict.sentence.startswith(verdict.host):
+        return verdict.sentence[len(verdict.host) :].lstrip()
+    return verdict.sentence[: -len(verdict.host)].rstrip()

@@ -20,6 +20,8 @@ def together(verdict: Verdict, rows: Sequence[FindingRow]) -> list[str]:
     if len(priced) < 2:
         return []
     if not verdict.combined_text or verdict.combined_gain_s is None:
+        if sum(row.id in priced and not row.seen_with for row in rows) < 2:
+            return []  # what else stands there is of the same problem, and says so
         return [
             "Their combined saving is unknown, because they could not be simulated together",
             MAY_OVERLAP,

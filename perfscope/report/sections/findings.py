@@ -50,6 +50,13 @@ FOLDED_TITLES = {
 NOT_MADE = "findings-not-made"
 """Where a page tells which diagnoses could not run."""
 
+SAME_LINE = "mostly of the same line: do not add it"
+OVERLAPPING = "overlapping: do not add it"
+"""What is said of the saving of a finding that is another view of a problem."""
+
+IF_RIGHT = "if its cause, which is inferred, is right"
+"""What is said of the size of a problem whose cause was not measured."""
+
 LINE_MEANING = "A function, and the line of it in which it was seen most."
 
 MOST_PLACES = 8
@@ -155,16 +162,15 @@ def _saved(found: Outcome | FirstAction) -> str:
 def weight(row: Outcome, of: Wholes) -> StatusWord:
     """Its status in words, a problem's by the share that the first action saves of what is told."""
     status = Status.WARN if is_unsure(row) else row.status
-    word = weighed(status.value, _share(row, of), is_doubted=bool(doubt(row)))
-    if status is not Status.FAIL or not is_inferred(row):
-        return word
-    return replace(word, word=f"Likely {word.word[:1].lower()}{word.word[1:]}")
+    return weighed(status.value, _share(row, of), is_doubted=bool(doubt(row)))
 
 
 def size_text(row: Outcome, of: Wholes) -> str:
     """What a problem of its weight saves, `a fix saves 10 % or more`; "" where nobody knows."""
     whole = "this run" if _idle(row, of) is None else "a run on an idle host"
-    return size_of(weight(row, of), _share(row, of), whole)
+    size = size_of(weight(row, of), _share(row, of), whole)
+    is_likely = row.status is Status.FAIL and is_inferred(row) and not is_unsure(row)
+    return f"{size}, {IF_RIGHT}" if size and is_likely else size
 
 
 def _share(row: Outcome, of: Wholes) -> float | None:
@@ -247,9 +253,13 @@ def finding_view(row: Outcome, position: int, of: Wholes) -> Context:
 
 def view_text(row: Outcome, of: Wholes, leader: Outcome | None = None) -> str:
     """What a finding saves, and why that is uncertain, in the block of the problem it is of."""
-    saving, why = _saving(as_measured(row), of.of_run), doubt(row)
+    idle, why = _idle(row, of), doubt(row)
+    saving = _saving(as_measured(row), of.of_run)
+    if idle is not None:  # as its title has it
+        saving = f"{_saved(idle)} on an idle host"
     why = (why_behind(row, leader) if leader else "") or why
-    told = f": estimated saving {saving}, overlapping" if saving else ""
+    is_there = leader is not None and bool(row.where) and row.where[:1] == leader.where[:1]
+    told = f": {saving}, {SAME_LINE if is_there else OVERLAPPING}" if saving else ""
     return f"{told}{f' ({why})' if why else ''}"
 
 
@@ -283,9 +293,7 @@ def _reference(reference: str) -> Context:
     return {"title": title if link else reference, "link": link}
 
 
-def all_findings(
-    rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = (), *, record: str = ""
-) -> Context:
+def all_findings(rows: Sequence[Outcome], of: Wholes, top: Sequence[str] = ()) -> Context:
     """What the page shows of the findings of a run, or of a study.
 
     Those with the ids `top` stand above, with what they save: they have their numbers there. The
@@ -294,10 +302,7 @@ def all_findings(
     # what was not found, or not looked for, shares its seconds with nothing
     told = {row.id for row in rows if row.status not in FOLDED_TITLES}
     views = [finding_view(_sharing(row, told), n, of) for n, row in enumerate(rows)]
-    found = [
-        (row.status, view | ({"sureness": _sure(row, record)} if row.id in top[:1] else {}))
-        for row, view in zip(rows, views, strict=True)
-    ]
+    found = [(row.status, view) for row, view in zip(rows, views, strict=True)]
     unmade = next((one for one in FOLDED_TITLES if one.is_unmade and one in dict(found)), None)
     return {
         "open": [view for status, view in found if status not in FOLDED_TITLES],
@@ -315,11 +320,6 @@ def all_findings(
     }
 
 
-def _sure(row: Outcome, record: str) -> str:
-    """How sure a finding is, with how near savings of its kind have been."""
-    return f"{sureness(row)} {record}".rstrip()
-
-
 def _leading(rows: Sequence[Outcome], top: Sequence[str]) -> list[str]:
     """Those of `top` that have a block of their own on the first screen."""
     led = {row.id for row in rows if isinstance(row, FindingRow) and row.seen_with}
@@ -333,7 +333,7 @@ def _sharing(row: Outcome, told: Collection[str]) -> Outcome:
 
 def _context(result: Analysis) -> Context:
     of, leading = wholes(result), result.verdict
-    return all_findings(result.findings, of, leading.top, record=leading.track_record)
+    return all_findings(result.findings, of, leading.top)
 
 
 SECTION = Section("findings", "All findings", "findings.html", _context)

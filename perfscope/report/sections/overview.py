@@ -8,7 +8,7 @@ from perfscope.output import record_again
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words
 from perfscope.report.sections import breakdown, efficiency, nothing_found
-from perfscope.report.sections.busy_host import is_host_first, own_sentence
+from perfscope.report.sections.busy_host import is_host_told, own_sentence
 from perfscope.report.sections.combined import together
 from perfscope.report.sections.efficiency import metric_of
 from perfscope.report.sections.findings import (
@@ -20,7 +20,7 @@ from perfscope.report.sections.findings import (
     view_text,
     wholes,
 )
-from perfscope.report.sections.quality import OTHER_WORK, failed, not_passed, recording, trust
+from perfscope.report.sections.quality import OTHER_WORK, doubts, not_passed, recording, trust
 from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import (
@@ -77,7 +77,7 @@ def _context(result: Analysis) -> Context:
         "arguments_left_out": max(len(command) - MOST_ARGUMENTS, 0),
         "facts": _facts(result.run),
         "busy_host": BUSY_HOST,
-        "host": verdict.host if is_host_first(verdict) else "",
+        "host": verdict.host if is_host_told(verdict) else "",
         "verdict": own_sentence(verdict) or "There is no verdict on this run.",
         "status": verdict_word(result),
         "tiles": _tiles(result),
@@ -159,9 +159,9 @@ def how_sure(result: Analysis) -> list[str]:
         return [one for one in (answered, " ".join(more), told) if one]
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
-    what, has_range = "" if blocks == 1 else "the first problem", bool(result.verdict.track_record)
-    told = answer(first, what, failed(result.quality), has_range=has_range)
-    saving = saving_sentence(first, has_range=has_range)
+    what, record = "" if blocks == 1 else "the first problem", result.verdict.track_record
+    told = answer(first, what, is_doubted=doubts(result.quality), has_range=bool(record))
+    saving = saving_sentence(first, record)
     return [one for one in (told, saving, rests_on(result, first)) if one]
 
 
@@ -174,7 +174,7 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     told = list(row.actions[:1])
     is_leading = row.id in result.verdict.top[:1]
     if is_leading and not result.run.damage:
-        is_busy = any(one.id == OTHER_WORK and one.status.is_fault for one in result.quality)
+        is_busy = any(one.id == OTHER_WORK for one in result.quality if doubts([one]))
         first = rather_idle(row, record_again(result.run.command))
         sure = advice_on(row, is_busy=is_busy)
         after = [sure] if sure else []

@@ -18,6 +18,9 @@ OTHER_WORK = "other_work"
 HOST_TOLD = "A busy host (see above)"
 """What that check found, where the verdict told how busy."""
 
+SMALL = "too small to matter"
+"""What is said of checks that did not pass, and are about less than the saving is unsure by."""
+
 RECORDING = "Recording"
 """What the row of the first screen is called that tells which checks did not pass."""
 
@@ -59,18 +62,38 @@ def doubted(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> list
 
     `is_host_told` says that what the one of other work on the host found was told before.
     """
-    faults = [one for one in checks if one.status.is_fault]
+    faults = [one for one in checks if one.status.is_fault and not one.is_small]
     return [
         replace(one, title=HOST_TOLD) if is_host_told and one.id == OTHER_WORK else one
         for one in faults
     ]
 
 
+def small(checks: Sequence[QualityRow]) -> str:
+    """The checks that did not pass and change no answer, in one clause; "" without any.
+
+    Beside others, which may change one, they are only counted.
+    """
+    titles = [inside(one.title) for one in checks if one.is_small]
+    if titles and doubted(checks):
+        return f"{counted(len(titles), 'other')} {SMALL}"
+    return f"{SMALL}: {', '.join(titles)}" if titles else ""
+
+
+def _told(result: Analysis) -> list[QualityRow]:
+    """The checks that raise a doubt and of which nothing else on the first screen tells."""
+    is_told = bool(result.verdict.host)
+    found = doubted(result.quality, is_host_told=is_told)
+    has_own_row = is_told and bool(result.verdict.top)
+    return [one for one in found if not (has_own_row and one.id == OTHER_WORK)]
+
+
 def not_passed(result: Analysis) -> list[tuple[str, str]]:
-    """The checks of the recording that raise a doubt, as a row of the first screen."""
-    faults = doubted(result.quality, is_host_told=bool(result.verdict.host))
-    which = "; ".join(inside(one.title) for one in faults)
-    return [(RECORDING, f"{failed(result.quality)}: {which}.")] if faults else []
+    """The checks of the recording that did not pass, as a row of the first screen."""
+    titles = "; ".join(inside(one.title) for one in _told(result))
+    which = [": " + titles if titles else "", small(result.quality)]
+    told = ("; " if titles else ", ").join(which) if which[1] else which[0]
+    return [(RECORDING, f"{failed(result.quality)}{told}.")] if told else []
 
 
 def recording(result: Analysis) -> Context:
@@ -80,23 +103,29 @@ def recording(result: Analysis) -> Context:
         "failed": failed(result.quality),
         "checks": [
             {"status": status_word(one.status.value), "title": inside(one.title)}
-            for one in doubted(result.quality, is_host_told=bool(result.verdict.host))
+            for one in _told(result)
         ],
+        "small": small(result.quality),
     }
 
 
 def failed(checks: Sequence[QualityRow]) -> str:
-    """How many of the checks that were made raise a doubt; "" where none does."""
+    """How many of the checks that were made did not pass; "" where all did."""
     made = [one.status for one in checks if one.status is not Status.INFO]
     faults = sum(one.is_fault for one in made)
     return f"{faults} of {counted(len(made), 'check')} did not pass" if faults else ""
 
 
+def doubts(checks: Sequence[QualityRow]) -> bool:
+    """Whether a check did not pass that may change an answer."""
+    return any(one.status.is_fault and not one.is_small for one in checks)
+
+
 def trust_and_doubts(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> str:
     """How many checks of the recording passed, and which ones raise a doubt; "" without checks."""
-    faults = doubted(checks, is_host_told=is_host_told)
-    doubts = "; ".join(inside(one.title) for one in faults)
-    return f"{trust(checks)}. Not passed: {doubts}" if doubts else trust(checks)
+    titles = [inside(one.title) for one in doubted(checks, is_host_told=is_host_told)]
+    which = "; ".join([*titles, *filter(None, [small(checks)])])
+    return f"{trust(checks)}. Not passed: {which}" if which else trust(checks)
 
 
 SECTION = Section("quality", "Quality of the measurement", "quality.html", _context, is_folded=True)

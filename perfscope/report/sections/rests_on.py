@@ -28,7 +28,6 @@ def rests_on(result: Analysis, row: FindingRow | None) -> str:
     said = [f"Based on {listed(told)}."] if told else []
     error = result.replay.relative_error
     if error is not None and (saving is None or saving.gain_basis is Basis.REPLAY):
-        length = "the recorded length"
-        off = length if error == 0.0 else f"{length} to within {percent(error)}"
-        said.append(f"Check: an unchanged replay takes {off}.")
+        off = "" if error == 0.0 else f" to within {percent(error)}"
+        said.append(f"Check: without the fix, it gives the measured length{off}.")
     return " ".join(said)

@@ -8,8 +8,8 @@ from perfscope.savings import UNDER_ASSUMPTIONS
 from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome
 
-FROM_FIXES = "; its range is from fixes in other programs"
-"""What the range of a saving rests on that the run does not give; numbers stand at the finding."""
+SIMULATED = "from a simulation (replay) of the fixed run"
+"""What savings come from that are no bounds."""
 
 OTHER_CAUSE = "something else may explain it"
 """Why a problem is no more than possible whose cause was measured."""
@@ -29,8 +29,8 @@ NO_INTERVAL = {
 """What is said in place of an interval."""
 
 CONFIRM = (
-    "Record the same run with the change, and let `perfscope compare` show what it saves and "
-    "whether this was the cause."
+    "Record the same run with the change: `perfscope compare` shows what it saves and whether "
+    "this was the cause."
 )
 RECORD_AGAIN = "Record a longer run before you change anything."
 FIX = "Record again after the change: `perfscope compare` shows what it saved."
@@ -176,11 +176,13 @@ def sureness(row: Outcome, what: str = "") -> str:
     return f"{cause}: measured. Saving: {saving}."
 
 
-def answer(row: Outcome, what: str = "", failed: str = "", *, has_range: bool = False) -> str:
+def answer(
+    row: Outcome, what: str = "", *, is_doubted: bool = False, has_range: bool = False
+) -> str:
     """Whether to trust a finding, as a sentence that answers just that; "" of what is no fault.
 
-    `what` is what the cause is said to be of, where there are several; `failed` is how many checks
-    of the recording did not pass, which is told elsewhere. `has_range` tells that the saving is
+    `what` is what the cause is said to be of, where there are several; `is_doubted` tells that
+    checks of the recording did not pass, as is told elsewhere. `has_range` tells that the saving is
     told with a range.
     """
     if not row.status.is_fault:
@@ -194,31 +196,29 @@ def answer(row: Outcome, what: str = "", failed: str = "", *, has_range: bool = 
         return f"Not yet: the {cause} was measured, and the saving may be nothing."
     if _may_be_other(row):
         return f"Partly: the time was measured, and something else than the {cause} may explain it."
-    first, more, varies = first_of(row), "", True
+    first, more = first_of(row), ""
     if first.gain_s is None:
         more = " Its saving was not estimated."
-    elif row.confidence is not Confidence.HIGH or is_bound(first):
-        more = "" if has_range else " The saving is a rough figure."
-    else:
-        varies = first.gain_interval_s is None or is_by_assumption(first)
-    measured = f"the {cause} was measured{'' if varies else ', and the saving hardly varies'}"
+    elif (row.confidence is not Confidence.HIGH or is_bound(first)) and not has_range:
+        more = " The saving is a rough figure."
     return (
         f"Mostly: the {cause} was measured; not all recording checks passed.{more}"
-        if failed
-        else f"Yes: {measured}.{more}"
+        if is_doubted
+        else f"Yes: the {cause} was measured.{more}"
     )
 
 
-def saving_sentence(row: Outcome, *, has_range: bool = False) -> str:
-    """How sure the saving of a finding is, as a sentence; "" where nobody asks.
+def saving_sentence(row: Outcome, record: str = "") -> str:
+    """How sure the saving of a finding is, in sentences; "" where nobody asks.
 
-    `has_range` tells that other programs give it a range, which is told beside it.
+    `record` tells where its range comes from, where that is other programs, and "" otherwise.
     """
-    saving = _how_sure_saving(row, has_range=has_range) if first_of(row).gain_s is not None else ""
+    is_told = first_of(row).gain_s is not None
+    saving = _how_sure_saving(row, has_range=bool(record)) if is_told else ""
     if not saving:
         return ""
     condition = ", if the cause is right" if is_inferred(row) else ""
-    return f"Saving{condition}: {saving}."
+    return f"Saving{condition}: {saving}. {record}".rstrip()
 
 
 def is_inferred(row: Outcome) -> bool:
@@ -236,18 +236,18 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
-        new = FROM_FIXES if has_range else "; what its new code takes is not taken off"
+        new = "" if has_range else "; what its new code takes is not taken off"
         return f"from the time of what the fix replaces{new}{told}"
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"from a replay of the run with the fix{_why_no_interval(row, has_range=has_range)}"
+        return f"{SIMULATED}{_why_no_interval(row, has_range=has_range)}"
     if row.confidence is Confidence.LOW and not is_inferred(row):
         return "may be nothing. A longer recording would tell"
     low_s, high_s = interval
     if is_by_assumption(first):
-        return f"from replays of the run {UNDER_ASSUMPTIONS}"
+        return f"{SIMULATED}. Range: {_assumed(first)}"
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure
@@ -255,8 +255,13 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
         return f"may be as little as {least}. A longer recording would narrow that"
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    other = FROM_FIXES if has_range else ""
-    return f"from a replay of the run with the fix, give or take {off} as its steps vary{other}"
+    by_steps = f"give or take {off} as its steps vary"
+    return f"{SIMULATED}, {by_steps}" if has_range else f"{SIMULATED}. Range: {by_steps}"
+
+
+def _assumed(found: Outcome | FirstAction) -> str:
+    """What is assumed at the two ends of a range, as a clause."""
+    return (found.assumed if isinstance(found, FirstAction) else "") or UNDER_ASSUMPTIONS
 
 
 def _why_no_interval(row: Outcome, *, has_range: bool) -> str:
@@ -266,7 +271,7 @@ def _why_no_interval(row: Outcome, *, has_range: bool) -> str:
     is_wide = row.confidence is Confidence.MEDIUM and not is_inferred(row)
     varies = ", but it varies from step to step" if why is NoInterval.LOAD and is_wide else ""
     if has_range and why is not NoInterval.UNSEEN:
-        return f"{varies}{FROM_FIXES}"
+        return varies
     return f"{varies}; {NO_INTERVAL[why]}"
 
 

@@ -21,6 +21,11 @@ COSTS_MOST = "Costs most"
 """What rows are called that tell the ranks, and the line."""
 
 NOT_TO_CHANGE = "not the line to change: the first action says how to find it"
+NOT_TO_EDIT = "nothing to edit"
+"""What is told of a line where the first action sets variables of the environment."""
+
+PROBABLY_SPLITS = "probably sets the split"
+
 NO_LINE = "not known: see the first action"
 ONLY_WAITS = (
     "only waits for a thread that makes these calls: open the function whose result it reads"
@@ -118,33 +123,39 @@ def line_of(row: Outcome) -> Line:
     if frame is None:
         return Line(TO_OPEN, "", note=NO_LINE)
     is_elsewhere = isinstance(row, FindingRow) and row.is_elsewhere
+    is_setting = isinstance(row, FindingRow) and row.is_setting
     name = called(frame.function, frame.file, frame.line)
     if not frame.file or not frame.line:
         return Line(TO_OPEN, "", function=name, note="its line is not known")
     at = f"{file_name(frame.file)}:{frame.line}"
     if isinstance(row, FindingRow) and row.set_at is not None and row.set_at.file:
-        return _setting(row.set_at, f"{at} in {name}" if name != at else at, row.set_at_line)
+        return _setting(row, row.set_at, at)
     if isinstance(row, FindingRow) and row.only_waits:
         return Line(TO_OPEN, "", note=f"not known: {at} {ONLY_WAITS}")
     return Line(
-        COSTS_MOST if is_elsewhere else TO_OPEN,
+        COSTS_MOST if is_elsewhere or is_setting else TO_OPEN,
         at,
         f"{frame.file}:{frame.line}",
         "" if name == at else name,
         row.source_line or "" if isinstance(row, FindingRow) else "",
-        NOT_TO_CHANGE if is_elsewhere else _mostly(row),
+        NOT_TO_CHANGE if is_elsewhere else _noted(row, is_setting=is_setting),
     )
 
 
-def _setting(split: Place, costs: str, source: str) -> Line:
-    """The line that may set how work is split; without its text, with where the time goes."""
-    at, name = (
-        f"{file_name(split.file)}:{split.line}",
-        called(split.function, split.file, split.line),
-    )
-    path, function = f"{split.file}:{split.line}", "" if name == at else name
-    note = "may set the split" if source else f"may set the split; the time goes in {costs}"
-    return Line(TO_OPEN, at, path, function, source, note)
+def _setting(row: FindingRow, line: Place, costs: str) -> Line:
+    """The line to change where that is another than the one that takes the time, with that one."""
+    at, own = f"{file_name(line.file)}:{line.line}", called(line.function, line.file, line.line)
+    path, function = f"{line.file}:{line.line}", "" if own == at else own
+    note = PROBABLY_SPLITS if row.set_at_line else f"{PROBABLY_SPLITS}; time goes to {costs}"
+    if row.is_loop:
+        text = f"{row.source_line} (line {row.where[0].line})" if row.source_line else costs
+        note = f"the loop around {text}, where the time goes"
+    return Line(TO_OPEN, at, path, function, row.set_at_line, note)
+
+
+def _noted(row: Outcome, *, is_setting: bool) -> str:
+    """That nothing is to be edited in a line, or what takes most of its time."""
+    return NOT_TO_EDIT if is_setting else _mostly(row)
 
 
 def _mostly(row: Outcome) -> str:

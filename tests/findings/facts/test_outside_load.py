@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from perfscope.document.others import host_gain, wholes_beside
-from perfscope.document.splits import bridged
+from perfscope.document.splits import LOADED, bridged
 from perfscope.document.verdict import verdict
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.cpu_waits import without_cpu_waits
@@ -87,7 +87,9 @@ def test_a_change_saves_what_it_saves_on_free_cpus() -> None:
     whole = r", [\d.]+ % of the [\d.]+ s that it takes on an idle host\."
     assert re.search(rf"It takes about {idle} per rank on an idle host\. The fix would save", told)
     assert re.search(rf"would save about {idle} \([\d.]+ s to [\d.]+ s\){whole}", told)
-    assert f"With the load that it met: about {here}, " in told
+    assert {LOADED: f"about {here}, "}.items() <= {
+        one.label: str(one.value)[: len(f"about {here}, ")] for one in loud.evidence
+    }.items()
     assert loud.status is Status.FAIL
 
 

@@ -80,7 +80,7 @@ def test_an_array_too_large_to_be_kept_tells_the_line(
     assert ("`covariance` of 4,096 × 1,024 float64" in found.summary) is is_named
 
 
-def test_the_title_has_the_most_seconds_of_the_ranks_that_it_names() -> None:
+def test_the_title_has_the_mean_and_the_range_ends_at_the_rank_with_most() -> None:
     """Rank 1 has a smaller share of ten times as much work."""
     run = analyzed(kernel=0.25, faults_per_s=5000)
     first, second = run.results.fault_times
@@ -88,8 +88,11 @@ def test_the_title_has_the_most_seconds_of_the_ranks_that_it_names() -> None:
     results = replace(run.results, fault_times=(first, more))
     found = judge(Facts(results, run.replay))
     assert isinstance(found, Finding)
-    most_s = more.again * more.fault_s / more.threads
-    assert f"up to {format_seconds(most_s)} on each rank" in found.title
+    first_s, most_s = (one.again * one.fault_s / one.threads for one in (first, more))
+    assert f"{format_seconds((first_s + most_s) / 2)} per rank" in found.title
+    assert found.gain is not None
+    assert found.gain.spent is not None
+    assert found.gain.spent.most_s == pytest.approx(most_s)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_lines_of_one_function_are_saved_together() -> None:
     one = judged(seen())
     assert one.status is Status.FAIL
     assert one.gain_s == pytest.approx(0.9 * 0.05 * STEPS, rel=0.05)
-    assert "copies all of `rows` for each piece" in one.title
+    assert "copies the whole of `rows`" in one.title
     both = judged(seen(), seen(place="\x1f".join(map(str, SECOND)), name="marks"))
     assert both.gain_s == pytest.approx(0.9 * 0.1 * STEPS, rel=0.05)
     assert [place.line for place in both.where] == [HOT[2], SECOND[2]]

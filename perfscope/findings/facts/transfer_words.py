@@ -1,0 +1,37 @@
+"""What to do about data that ranks move, and where the saving of that comes from."""
+
+import numpy as np
+
+FEWER = "Send half as many values: only those that other ranks use"
+HALO = " (of a split grid the halo, to its neighbors)"
+"""What that is in most programs that compute with MPI."""
+
+NARROWER = ", or float32 instead of float64 (half the bytes, but less accurate)"
+NARROWER_TENSORS = (
+    ", or bfloat16 instead of float32, float32 instead of float64 (half the bytes, less accurate)"
+)
+OF_TRANSFER = "That is for half as much transfer"
+OF_BYTES = (
+    "That is half of the {} that bytes take, of {} of transfer; in the rest ranks wait for CPUs"
+)
+"""How half of the transfer, or of what bytes take of it, leads to what is saved."""
+
+SINGLE_BYTES = np.dtype(np.float32).itemsize
+"""Of a value in single precision, than which MPI adds up nothing narrower that is common."""
+
+MORE_RARELY = (
+    "Make half as many calls, or fewer (so few bytes take next to no time beside the call itself): "
+    "put what several calls exchange, one after the other or in several steps, into one array. Or "
+    "start the exchange without waiting (MPI_I...) and complete it where its result is needed"
+)
+AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
+AT_ONCE = (
+    "Each sends and receives at once: where none of several needs what another one brings, "
+    "exchange them as one buffer."
+)
+PICKLED = (
+    "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "
+    "now are pickled objects."
+)
+MESSAGES, COLLECTIVES = "Send, Recv, Sendrecv", "Bcast, Allgather, Allreduce"
+"""Such calls."""
