@@ -138,7 +138,7 @@ class Sampler:
             notes = noted.take(self._library)
             due_ns = dues_ns[seen - 1] if seen else 0
             now_ns = time.monotonic_ns()
-            self._ask(due_ns, now_ns)
+            self._ask(0 if is_late else due_ns, now_ns)
             if seen:
                 self._do_once(now_ns / 1e9)
             with self.busy:

@@ -94,14 +94,13 @@ def judge(run: Facts) -> Outcome:
 
 
 def _largest(run: Facts) -> tuple[Frame, Operand] | None:
-    """The busiest line with an array too large to be kept that is made there, or changes."""
+    """The busiest line with an array too large to be kept that is computed anew there."""
     return next(
         (
             (line.site.frame, one)
             for line in run.hot_lines
             for one in line.site.operands
-            if (one.is_computed or one.contents > 1)
-            and one.elements * one.value_bytes >= NEVER_KEPT_BYTES
+            if one.is_computed and one.elements * one.value_bytes >= NEVER_KEPT_BYTES
         ),
         None,
     )
@@ -113,7 +112,7 @@ def _of_array(large: tuple[Frame, Operand] | None) -> str:
     frame, array = large
     return (
         f" `{array.name}` of {shape_of(array)} in {place(frame)} is such an array: from "
-        f"{format_bytes(NEVER_KEPT_BYTES)} on, the C library keeps none."
+        f"{format_bytes(NEVER_KEPT_BYTES)} on, the C library keeps none unless it is told to."
     )
 
 

@@ -130,11 +130,14 @@ def judge(run: Facts) -> Outcome:
     """Whether lines with slow operands take enough of the run to act on, by the costliest cause."""
     results = run.results
     found: defaultdict[int, list[HotLine]] = defaultdict(list)
+    passes_s = {rank.number: backward_s(results, rank.number) for rank in results.trace.ranks}
     for line in run.hot_lines:
         for number, cause in enumerate(CAUSES):
             if part := slow_operands.part_of(line, cause.part):
                 slowed = slow_operands.slowed(line, part, run.line_samples)
-                found[number].append(_with_gradients(run, slowed, cause))
+                more_s = min(_gradients(line, cause) * slowed.seconds, passes_s[line.rank.number])
+                passes_s[line.rank.number] -= more_s
+                found[number].append(replace(slowed, seconds=slowed.seconds + more_s))
     transforms = transformed(run)
     of_length = of_lengths(run, transforms)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
@@ -170,23 +173,24 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _with_gradients(run: Facts, line: HotLine, cause: Cause) -> HotLine:
-    """The line with what the backward pass takes for it.
+def _gradients(line: HotLine, cause: Cause) -> int:
+    """Products of the backward pass that what is zero is multiplied in as well.
 
-    Of a product of matrices the gradient of each factor that has one is a product as large.
+    Of a product of matrices, the gradient of the other factor, where that has one. Its own is a
+    product of two that are not zero.
     """
-    factors = [one for one in line.site.operands if one.is_factor]
-    gradients = sum(one.has_gradient or one.is_parameter for one in factors)
-    if cause.part is not slow_operands.of_zeros or not gradients:
-        return line
-    most_s = backward_s(run.results, line.rank.number)
-    return replace(line, seconds=line.seconds + min(gradients * line.seconds, most_s))
+    if cause.part is not slow_operands.of_zeros:
+        return 0
+    others = (
+        one for one in line.site.operands if one.is_factor and not slow_operands.of_zeros(one)
+    )
+    return sum(one.has_gradient or one.is_parameter for one in others)
 
 
 def _counted(run: Facts, lines: Sequence[HotLine], cause: Cause) -> dict[str, Any]:
     """What the saving counts that is not spent in the lines themselves."""
-    bare = [replace(line, seconds=1.0) for line in lines]
-    if all(_with_gradients(run, line, cause) == line for line in bare):
+    with_them = {line.rank.number for line in lines if _gradients(line, cause)}
+    if not any(backward_s(run.results, number) for number in with_them):
         return {}
     counts = "counts the products of the backward pass for it, as long as forwards"
     return {"counts": counts, "counts_more": True}

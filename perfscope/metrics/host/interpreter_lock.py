@@ -212,7 +212,8 @@ def _gives_back(rank: Rank, ran: float) -> bool:
     asked, taken = looks.get("asked"), looks.get("taken")
     if not isinstance(asked, int) or not isinstance(taken, int):
         return False
-    return asked >= FEWEST_SAMPLES and taken < MAIN * ran * asked
+    # of several threads at once one alone may hold it
+    return asked >= FEWEST_SAMPLES and taken < MAIN * min(ran, 1.0) * asked
 
 
 def _running(rank: Rank, edges: Floats) -> list[int]:

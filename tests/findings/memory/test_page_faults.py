@@ -56,9 +56,8 @@ def test_arrays_that_are_fresh_in_each_step() -> None:
 @pytest.mark.parametrize(
     ("rows", "contents", "is_computed", "is_named"),
     [
-        pytest.param(4096, 10, False, True, id="new each time"),
-        pytest.param(4096, 1, True, True, id="computed where it is used"),
-        pytest.param(4096, 1, False, False, id="the same each time"),
+        pytest.param(4096, 1, True, True, id="computed anew"),
+        pytest.param(4096, 10, False, False, id="updated in place"),
         pytest.param(4095, 10, True, False, id="small enough to be kept"),
     ],
 )

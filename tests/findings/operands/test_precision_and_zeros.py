@@ -75,7 +75,7 @@ TABLE = operand(
         (MARKS, TABLE, 0.05, 1.5),  # no more than all of the backward pass
         (MARKS, TABLE, 0.1, 2.0),
         ({**MARKS, "shares": {"zero": 0.95}}, TABLE, 0.1, 1.0),  # one factor alone has a gradient
-        ({**MARKS, "shares": {"zero": 0.95}, "requires_grad": True}, TABLE, 0.1, 1.5),
+        ({**MARKS, "shares": {"zero": 0.95}, "requires_grad": True}, TABLE, 0.1, 1.0),
         (MARKS, {**TABLE, "kind": "tensor", "requires_grad": False}, 0.1, 1.0),
         ({**MARKS, "shares": {"zero": 0.5}}, TABLE, 0.1, 0.0),  # as behind a ReLU
         (MARKS, {**TABLE, "shape": [32, 4000]}, 0.1, 0.0),  # element by element
@@ -91,6 +91,16 @@ def test_rows_that_mark_a_place_are_multiplied_backwards_too(
     assert ("slow_operands" in found) == (part > 0.0)
     if part:
         assert found["slow_operands"].gain_s == pytest.approx(part * 0.1 * STEPS, rel=0.05)
+
+
+def test_lines_share_the_backward_pass() -> None:
+    """Two products of 0.05 s a step forwards take 0.05 s of backward pass together, and no more."""
+    one, two = (
+        site(MARKS, TABLE, contents=10, met=["marks", "self.table"], instruction=place)
+        for place in (10, 20)
+    )
+    found = faults(one, two, backward_s=0.05)
+    assert found["slow_operands"].gain_s == pytest.approx(1.5 * 0.1 * STEPS, rel=0.05)
 
 
 def test_sums_of_mostly_zeros_have_no_sparse_form_to_be_made_of() -> None:
