@@ -27,9 +27,11 @@ class Given:
     bytes: int  # that the rank gives to each
     where: Frame | None  # None where that is not known
     calls: int  # in all
-    is_same: tuple[
-        bool, ...
-    ]  # whether all ranks gave the same, of calls that all of them looked at
+    is_same: tuple[bool, ...]
+    """Whether all members of the group gave the same, of calls that all of them looked at.
+
+    Calls to which all gave one value throughout are left out: that tells nothing.
+    """
 
 
 def given(ranks: Sequence[Rank]) -> Iterator[Given]:
@@ -44,7 +46,7 @@ def given(ranks: Sequence[Rank]) -> Iterator[Given]:
         for name, size, where, calls, looks in rows:
             found = [(seen[name, size, (one[0], one[2])], one[1]) for one in looks]
             whole_group = [digests for digests, members in found if 1 < members == len(digests)]
-            same = tuple(len(set(digests)) == 1 for digests in whole_group)
+            same = tuple(len(set(digests)) == 1 for digests in whole_group if any(digests))
             yield Given(rank.number, name, size, where, max(calls, len(looks)), same)
 
 

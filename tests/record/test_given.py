@@ -6,7 +6,7 @@ from tests.support.environments import Mpi
 from tests.support.recording import Recorder
 
 CALLS, VALUES = 100, 1 << 15
-KEPT, OWN, TURNS, GATHERED, PLACE, HALF = (VALUES + (number << 10) for number in range(6))
+KEPT, OWN, TURNS, GATHERED, PLACE, HALF, SPARSE = (VALUES + (number << 10) for number in range(7))
 """By which calls are told apart; the least counts as large."""
 
 PROGRAM = f"""
@@ -16,7 +16,7 @@ world = MPI.COMM_WORLD
 half = world.Split(world.rank % 2)
 common, own = numpy.random.default_rng(1), numpy.random.default_rng(2 + world.rank)
 into = numpy.empty(4 * {HALF})
-small, zeros = numpy.ones(8), numpy.zeros({VALUES} + 512)
+small, endless = numpy.ones(8), numpy.full({VALUES} + 512, numpy.inf)
 for call in range({CALLS}):
     world.Allreduce(common.random({KEPT}), into[:{KEPT}])
     world.Allreduce(own.random({OWN}), into[:{OWN}])
@@ -25,9 +25,10 @@ for call in range({CALLS}):
     world.Allgather(common.random({GATHERED}), into[: world.size * {GATHERED}])
     held = common.random({PLACE})
     world.Allreduce(MPI.IN_PLACE, held)
-    half.Allreduce(numpy.full({HALF}, call + world.rank % 2 + 1.0), into[:{HALF}])
+    half.Allreduce(common.random({HALF}) + world.rank % 2, into[:{HALF}])
+    world.Allreduce(common.random({SPARSE}) * (world.rank == 1), into[:{SPARSE}])
     world.Allreduce(small, into[:8])
-    world.Allreduce(zeros, into[: len(zeros)])
+    world.Allreduce(endless, into[: len(endless)])
 """
 
 
@@ -37,6 +38,7 @@ def test_what_all_ranks_give_is_told_from_what_differs(any_mpi: Mpi, record: Rec
     assert done.exit_code == 0, done.stderr
     rows = [one for one in given(open_trace(done.directory).ranks) if one.rank == 0]
     looks = {(one.operation, one.bytes): one.is_same for one in rows if one.bytes != 8 * TURNS}
+    assert looks.pop(("MPI_Allreduce", 8 * VALUES + 4096)) == ()  # one value throughout
     same = [one for one, found in looks.items() if all(found)]
     assert same == [
         ("MPI_Allreduce", 8 * KEPT),
@@ -44,8 +46,9 @@ def test_what_all_ranks_give_is_told_from_what_differs(any_mpi: Mpi, record: Rec
         ("MPI_Allreduce", 8 * PLACE),
         ("MPI_Allreduce", 8 * HALF),
     ]
-    assert looks.keys() - same == {("MPI_Allreduce", 8 * OWN)}
+    assert looks.keys() - same == {("MPI_Allreduce", 8 * OWN), ("MPI_Allreduce", 8 * SPARSE)}
     assert not any(looks["MPI_Allreduce", 8 * OWN])
+    assert not any(looks["MPI_Allreduce", 8 * SPARSE])  # zeros on all ranks but one
     assert all(8 <= len(found) < CALLS / 4 for found in looks.values())
     assert all(one.calls == CALLS for one in rows)
     shared, own = (one.is_same for one in rows if one.bytes == 8 * TURNS)

@@ -2,8 +2,12 @@
  *
  * Of large calls, by operation, size and the instruction of Python that makes them, the same ones are looked at on all
  * ranks, as all count them alike. What each was given is told by the ordinal that the call has on all members of its
- * communicator. What holds nothing but zeros tells nothing. */
+ * communicator, with a digest of 0 where it holds one value throughout. */
 #include "mpi/given.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "mpi/datatype.h"
 #include "mpi/lines.h"
@@ -12,7 +16,7 @@
 #include "state.h"
 
 #define ROWS 32u
-#define LOOKS 1024u
+#define LOOKS (ROWS * PS_LINES_MOST_LOOKS)
 
 typedef struct {
     uint64_t bytes, instruction;
@@ -63,12 +67,17 @@ static bool is_due(const ps_call *call, uint32_t *row)
 void ps_before_giving(const ps_call *call, ps_word send, ps_word receive, ps_word type)
 {
     given_look look = {0};
+    bool varies;
     ps_word buffer = send == ps_abi.in_place ? receive : send;
     bool is_large = call->sent >= PS_LINES_LEAST_BYTES && buffer && ps_is_predefined(ps_handle(type));
-    if (!is_large || !call->comm || call->comm->is_inter || call->comm->size < 2 || !is_due(call, &look.row))
+    if (!is_large || !call->comm || call->comm->is_inter || call->comm->size < 2)
         return;
-    if (!ps_lines_digest(buffer, call->sent, call->seq, &look.digest) || !look.digest)
+    if (syscall(SYS_gettid) != getpid()) /* the instruction is that of the main thread */
         return;
+    if (!is_due(call, &look.row) || !ps_lines_digest(buffer, call->sent, call->seq, &look.digest, &varies))
+        return;
+    if (!varies)
+        look.digest = 0;
     look.identity = call->comm->identity;
     look.members = call->comm->size;
     look.ordinal = call->seq;
@@ -80,16 +89,15 @@ void ps_before_giving(const ps_call *call, ps_word send, ps_word receive, ps_wor
 
 PS_EXPORT int ps_given(uint32_t look, uint64_t *told)
 {
-    if (look >= count)
-        return 0;
-    const given_row *row = &rows[looks[look].row];
-    told[0] = looks[look].row;
-    told[1] = row->op;
-    told[2] = row->bytes;
-    told[3] = row->calls;
-    told[4] = looks[look].identity;
-    told[5] = looks[look].members;
-    told[6] = looks[look].ordinal;
-    told[7] = looks[look].digest;
-    return 1;
+    ps_acquire(&changing);
+    bool is_there = look < count;
+    if (is_there) {
+        const given_look *own = &looks[look];
+        const given_row *row = &rows[own->row];
+        const uint64_t all[] = {own->row,      row->op,      row->bytes,   row->calls,
+                                own->identity, own->members, own->ordinal, own->digest};
+        memcpy(told, all, sizeof all);
+    }
+    ps_release(&changing);
+    return is_there;
 }

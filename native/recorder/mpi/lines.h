@@ -14,8 +14,8 @@
  * buffers may take turns. */
 bool ps_lines_are_due(uint32_t number);
 
-/* A digest of some lines of a buffer, other ones for each number, 0 where all are zero; false where they cannot be
- * read. The kernel reads them, as the buffer may be memory of a device. */
-bool ps_lines_digest(ps_word buffer, uint64_t bytes, uint32_t number, uint64_t *found);
+/* A digest of some lines of a buffer, other ones for each number, 0 where all are zero, and whether they hold more than
+ * one value; false where they cannot be read. The kernel reads them, as the buffer may be memory of a device. */
+bool ps_lines_digest(ps_word buffer, uint64_t bytes, uint32_t number, uint64_t *found, bool *varies);
 
 #endif

@@ -36,6 +36,7 @@ ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
         return repeat;
     ps_acquire(&changing);
     uint32_t row = row_of(call), number = 0;
+    bool varies;
     bool is_enough = row == ROWS;
     if (row < ROWS) {
         rows[row].op = call->op;
@@ -44,7 +45,7 @@ ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
         is_enough = rows[row].looks >= PS_LINES_MOST_LOOKS;
     }
     ps_release(&changing);
-    if (!is_enough && ps_lines_are_due(number) && ps_lines_digest(buffer, call->received, number, &repeat.held)) {
+    if (!is_enough && ps_lines_are_due(number) && ps_lines_digest(buffer, call->received, number, &repeat.held, &varies)) {
         repeat.row = row;
         repeat.number = number;
     }
@@ -54,7 +55,10 @@ ps_repeat ps_before_receiving(const ps_call *call, ps_word buffer, ps_word type)
 void ps_after_receiving(const ps_repeat *repeat, const ps_call *call, ps_word buffer, int result)
 {
     uint64_t now;
-    if (repeat->row == ROWS || result != 0 || !ps_lines_digest(buffer, call->received, repeat->number, &now) || !now)
+    bool varies;
+    if (repeat->row == ROWS || result != 0)
+        return;
+    if (!ps_lines_digest(buffer, call->received, repeat->number, &now, &varies) || !now)
         return;
     ps_acquire(&changing);
     rows[repeat->row].looks++;

@@ -35,8 +35,11 @@ class Row:
         return is_one and len(self.looks) < _MOST_LOOKS
 
     def see(self, group: object, members: int, ordinal: int, content: object) -> None:
-        """Takes note of what one was given, by anything that has one text in all processes."""
-        digest = operand_arrays.of_parts((ordinal, content))
+        """Takes note of what one was given, by anything that has one text in all processes.
+
+        None or 0: it holds one value throughout, which tells nothing where all ranks say so.
+        """
+        digest = operand_arrays.of_parts((ordinal, content)) if content else 0
         self.looks.append([operand_arrays.of_parts((group,)), members, ordinal, digest])
 
     def told(self) -> list[Any]:
@@ -49,7 +52,7 @@ _rows: dict[tuple[Any, ...], Row] = {}
 
 def row(operation: str, size: int, code: Any, last: int) -> Row | None:
     """The calls of an operation and a size in one instruction; None where they are too many."""
-    key = operation, size, code, last
+    key = operation, size, code.co_filename, code.co_name, code.co_firstlineno, last
     found = _rows.get(key)
     if found is None and len(_rows) < _MOST_ROWS:
         found = _rows[key] = Row(operation, size, None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import predicted_gain, transfer_bound_s
+from perfscope.findings.core.gain import most_moving, predicted_gain, transfer_bound_s
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
 from perfscope.judging import NEGLIGIBLE
@@ -29,6 +29,7 @@ class _Identical:
     rows: Sequence[Given]  # of one rank, those of most bytes first
     share: float  # of all that the operation moves
     gain: Gain
+    ranks: tuple[int, ...]
 
     @property
     def looks(self) -> int:
@@ -60,8 +61,8 @@ def judge(run: Facts) -> Outcome:
         return not_measured("No large collectives that are alike were looked at on all ranks.")
     by_operation: defaultdict[str, list[Given]] = defaultdict(list)
     for one in rows:
-        if all(one.is_same[1:]):  # before the first call ranks may differ
-            by_operation[one.operation].append(one)
+        if all(one.is_same[1:]) and _moved(run.results, one.operation):
+            by_operation[one.operation].append(one)  # before the first call ranks may differ
     found = [_priced(run, name, same) for name, same in by_operation.items()]
     worst = max(found, key=lambda one: one.gain.seconds, default=None)
     if worst is None:
@@ -78,8 +79,8 @@ def judge(run: Facts) -> Outcome:
         summary=_summary(run, worst),
         gain=worst.gain,
         confidence=Confidence.HIGH,
-        ranks=tuple(rank.number for rank in run.results.trace.ranks),
-        where=worst.where or sampled_places.frames(run.results.call_sites.transfer),
+        ranks=worst.ranks,
+        where=worst.where or (_sampled(run) if _is_most(run, worst) else ()),
         evidence=_evidence(worst),
         actions=(_action(run, worst),),
         overlaps=("network_bound", "communication_per_step", "wrong_transport"),
@@ -90,14 +91,15 @@ def _priced(run: Facts, operation: str, rows: Sequence[Given]) -> _Identical:
     """What a run saves without these calls, by their part of what the operation moves."""
     results = run.results
     moved = sum(one.bytes * one.calls for one in rows)
-    share = min(moved / max(_moved(results, operation), 1), 1.0)
+    share = min(moved / _moved(results, operation), 1.0)
     # As many bytes fewer take a network as many times as fast: one size does not tell latency.
     edit = Edit(factor=1.0, network=1.0 / max(1.0 - share, NEGLIGIBLE), operation=operation)
     most_s = share * transfer_bound_s(results)
     gain = predicted_gain(results, run.replay, [edit], bound_s=most_s, is_planned=True)
     own = [one for one in rows if one.rank == rows[0].rank]
     own.sort(key=lambda one: -one.bytes * one.calls)
-    return _Identical(operation, own, share, gain)
+    ranks = tuple(sorted({one.rank for one in rows}))
+    return _Identical(operation, own, share, gain, ranks)
 
 
 def _moved(results: Results, operation: str) -> int:
@@ -114,7 +116,16 @@ def _at(run: Facts, found: _Identical, text: str) -> str:
     """Some text and the line that calls it: " in sync() (train.py:9)"; "" where none is known."""
     if found.where:
         return f"{text} {wording.place(found.where[0])}"
-    return sampled_places.calls(run.results, text)
+    return sampled_places.calls(run.results, text) if _is_most(run, found) else ""
+
+
+def _is_most(run: Facts, found: _Identical) -> bool:
+    """Whether most transfer is of that operation: the busiest place is one of its calls then."""
+    return most_moving(run.results) == found.operation
+
+
+def _sampled(run: Facts) -> tuple[Frame, ...]:
+    return sampled_places.frames(run.results.call_sites.transfer)
 
 
 def _summary(run: Facts, found: _Identical) -> str:
@@ -162,8 +173,10 @@ DIAGNOSIS = Diagnosis(
         "torch.distributed broadcasts and reductions on CPUs as well), some calls are looked at "
         "before they begin, the same ones on all ranks: the first few of each line and size, and "
         "then one of sixteen. Of each a digest of some pieces is kept, with a key that only this "
-        "job knows; pieces that are all zero do not count. Where ranks gave the same to all calls "
-        "that were looked at, except perhaps the first, nobody learns anything from them."
+        "job knows; where all hold one value throughout, the call does not count. Nonblocking "
+        "calls are not looked at, nor MPI's broadcasts and reductions to one rank. Where ranks "
+        "gave the same to all calls that were looked at, except perhaps the first, nobody learns "
+        "anything from them."
     ),
     judge=judge,
     applies=_applies,

@@ -1,7 +1,7 @@
 """Operands that a CPU handles slowly: subnormal values, zeros, foreign types, wide strides."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -129,15 +129,7 @@ CAUSES = (
 def judge(run: Facts) -> Outcome:
     """Whether lines with slow operands take enough of the run to act on, by the costliest cause."""
     results = run.results
-    found: defaultdict[int, list[HotLine]] = defaultdict(list)
-    passes_s = {rank.number: backward_s(results, rank.number) for rank in results.trace.ranks}
-    for line in run.hot_lines:
-        for number, cause in enumerate(CAUSES):
-            if part := slow_operands.part_of(line, cause.part):
-                slowed = slow_operands.slowed(line, part, run.line_samples)
-                more_s = min(_gradients(line, cause) * slowed.seconds, passes_s[line.rank.number])
-                passes_s[line.rank.number] -= more_s
-                found[number].append(replace(slowed, seconds=slowed.seconds + more_s))
+    found = _slowed(run)
     transforms = transformed(run)
     of_length = of_lengths(run, transforms)
     worst = max(found, key=lambda one: sum(line.seconds for line in found[one]), default=None)
@@ -171,6 +163,21 @@ def judge(run: Facts) -> Outcome:
         actions=(_filled(change, operand), *map(_there, made_in)),
         overlaps=("repeated_work", "growing_steps"),
     )
+
+
+def _slowed(run: Facts) -> Mapping[int, list[HotLine]]:
+    """By the number of the cause, what lines take for it, in the backward pass as well."""
+    found: defaultdict[int, list[HotLine]] = defaultdict(list)
+    ranks = [rank.number for rank in run.results.trace.ranks]
+    passes_s = {number: backward_s(run.results, number) for number in ranks}
+    for line in run.hot_lines:
+        for number, cause in enumerate(CAUSES):
+            if part := slow_operands.part_of(line, cause.part):
+                slowed = slow_operands.slowed(line, part, run.line_samples)
+                more_s = min(_gradients(line, cause) * slowed.seconds, passes_s[line.rank.number])
+                passes_s[line.rank.number] -= more_s
+                found[number].append(replace(slowed, seconds=slowed.seconds + more_s))
+    return found
 
 
 def _gradients(line: HotLine, cause: Cause) -> int:

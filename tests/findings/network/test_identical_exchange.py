@@ -74,11 +74,16 @@ def test_what_receivers_hold_of_a_broadcast() -> None:
         [row(CALLS, operation="MPI_Allgather")],
         [row(CALLS, looks=[[GROUP + 1, 2, 3 * call, one] for call, one in enumerate(CALLS)])],
         [row(CALLS[:2])],  # two looks
+        [row([*CALLS[:5], 0, *CALLS[6:]])],  # one value throughout, where the other has more
         [],
     ],
 )
 def test_what_differs_or_is_not_known_is_no_fault(other: Any) -> None:
     assert not judged([row(CALLS)], other).status.is_fault
+
+
+def test_what_holds_one_value_on_all_ranks_tells_nothing() -> None:
+    assert not judged([row([0] * 10)], [row([0] * 10)]).status.is_fault
 
 
 def test_few_bytes_cost_nothing() -> None:
