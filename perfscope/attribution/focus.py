@@ -182,9 +182,11 @@ def _communication_lifetime(trace: Trace, ranks: Sequence[Rank]) -> Focus:
         reasons = [f"{INITIALIZED} the program of the last one ends, {BEFORE_SHUTDOWN}"]
     gone = [rank for rank in ranks if rank.finalize_enter_ns is None and rank.end_ns < end]
     if gone:
-        first = min(gone, key=lambda rank: rank.end_ns)
-        # what it does behind the end of its program is no work that others could share
-        end = min(end, first.end_ns, max(start, _work_end_ns(first, trace) or first.end_ns))
+        # what a rank does after the end of its program is no work that others could share
+        ends = {one.number: min(one.end_ns, _work_end_ns(one, trace) or one.end_ns) for one in gone}
+        first = min(gone, key=lambda rank: ends[rank.number])
+        closed_ns = ends[first.number]
+        end = min(end, closed_ns if closed_ns > start else first.end_ns)
         reasons.append(f"closed by the end of rank {first.number} ({first.ending.kind.value})")
     end = _close_at_drop(ranks, end, reasons)
     if len(ranks) < len(trace.ranks):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from perfscope.document.breakdown import LostInAccount, in_run_s
 from perfscope.findings.core.finding import Evidence, Finding, Gain, Spent
 from perfscope.findings.core.wording import ranks
+from perfscope.judging import MAJOR
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.savings import (
@@ -23,9 +24,9 @@ from perfscope.schema.findings import Waited
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
 
-TAKES = re.compile(r"(takes?) ([\d.]+) (s|ms)\b( per rank)?")
-UNITS = {"s": 1.0, "ms": 1e-3}
-"""What titles say that something takes."""
+TAKES = re.compile(r"(takes?) (\d[\d.]* (?:h|min|s|ms|µs)(?: \d\d (?:min|s))?)\b( per rank)?")
+UNITS = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6}
+"""What titles say that something takes: `45.0 ms`, `3 min 20 s`, `2 h 05 min`."""
 
 LOADED = "Saving with the load that this run met"
 """What is told beside that on an idle host, which sentences tell."""
@@ -109,8 +110,10 @@ def _idle_title(title: str, saving: Gain) -> str:
     part = saving.seconds / (under_load_s(saving) or saving.seconds)
 
     def there(found: re.Match[str]) -> str:
-        seconds = float(found[2]) * UNITS[found[3]] * part
-        return f"{found[1]} {ROUGHLY}{format_seconds(seconds)}{found[4] or ''} on an idle host"
+        words = found[2].split()
+        told_s = sum(float(n) * UNITS[one] for n, one in zip(words[::2], words[1::2], strict=True))
+        there_s = format_seconds(told_s * part)
+        return f"{found[1]} {ROUGHLY}{there_s}{found[3] or ''} on an idle host"
 
     return TAKES.sub(there, title, count=1)
 
@@ -210,8 +213,9 @@ def _meet(results: Results) -> bool:
 def as_in_rows(finding: Finding, in_accounts: Accounts) -> Finding:
     """The finding, with the seconds that readers see of it in the rows of where the time went.
 
-    What its diagnosis measured by another way differs from that a little. The same where it has no
-    row of its own, or tells nothing that a rank spends on average.
+    What its diagnosis measured by another way differs from that a little. The same where that is
+    more, as where small rows are not told one by one, where it has no row of its own, and where it
+    tells nothing that a rank spends on average.
     """
     saving = finding.gain
     rows_s = sum(
@@ -219,8 +223,10 @@ def as_in_rows(finding: Finding, in_accounts: Accounts) -> Finding:
     )
     if not rows_s or saving is None or saving.spent is None or not saving.spent.is_each:
         return finding
+    if abs(rows_s - saving.spent.seconds) > MAJOR * saving.spent.seconds:
+        return finding
     title = TAKES.sub(
-        lambda found: f"{found[1]} {format_seconds(rows_s)}{found[4] or ''}", finding.title, count=1
+        lambda found: f"{found[1]} {format_seconds(rows_s)}{found[3] or ''}", finding.title, count=1
     )
     spent = replace(saving.spent, seconds=rows_s)
     return replace(finding, title=title, gain=replace(saving, spent=spent))

@@ -30,7 +30,7 @@ class Given:
     is_same: tuple[bool, ...]
     """Whether all members of the group gave the same, of calls that all of them looked at.
 
-    Calls to which all gave one value throughout are left out: that tells nothing.
+    Calls to which all gave the same value throughout are left out: that tells nothing.
     """
 
 
@@ -46,7 +46,9 @@ def given(ranks: Sequence[Rank]) -> Iterator[Given]:
         for name, size, where, calls, looks in rows:
             found = [(seen[name, size, (one[0], one[2])], one[1]) for one in looks]
             whole_group = [digests for digests, members in found if 1 < members == len(digests)]
-            same = tuple(len(set(digests)) == 1 for digests in whole_group if any(digests))
+            kinds = [set(digests) for digests in whole_group]
+            # an even one is of one value throughout
+            same = tuple(len(one) == 1 for one in kinds if len(one) > 1 or max(one) % 2)
             yield Given(rank.number, name, size, where, max(calls, len(looks)), same)
 
 

@@ -6,7 +6,9 @@ from tests.support.environments import Mpi
 from tests.support.recording import Recorder
 
 CALLS, VALUES = 100, 1 << 15
-KEPT, OWN, TURNS, GATHERED, PLACE, HALF, SPARSE = (VALUES + (number << 10) for number in range(7))
+KEPT, OWN, TURNS, GATHERED, PLACE, HALF, SPARSE, RANKS = (
+    VALUES + (number << 10) for number in range(8)
+)
 """By which calls are told apart; the least counts as large."""
 
 PROGRAM = f"""
@@ -27,6 +29,7 @@ for call in range({CALLS}):
     world.Allreduce(MPI.IN_PLACE, held)
     half.Allreduce(common.random({HALF}) + world.rank % 2, into[:{HALF}])
     world.Allreduce(common.random({SPARSE}) * (world.rank == 1), into[:{SPARSE}])
+    world.Allreduce(numpy.full({RANKS}, world.rank + 1.0), into[:{RANKS}])
     world.Allreduce(small, into[:8])
     world.Allreduce(endless, into[: len(endless)])
 """
@@ -46,9 +49,10 @@ def test_what_all_ranks_give_is_told_from_what_differs(any_mpi: Mpi, record: Rec
         ("MPI_Allreduce", 8 * PLACE),
         ("MPI_Allreduce", 8 * HALF),
     ]
-    assert looks.keys() - same == {("MPI_Allreduce", 8 * OWN), ("MPI_Allreduce", 8 * SPARSE)}
+    assert looks.keys() - same == {("MPI_Allreduce", 8 * size) for size in (OWN, SPARSE, RANKS)}
     assert not any(looks["MPI_Allreduce", 8 * OWN])
     assert not any(looks["MPI_Allreduce", 8 * SPARSE])  # zeros on all ranks but one
+    assert not any(looks["MPI_Allreduce", 8 * RANKS])  # one value on each, and not the same
     assert all(8 <= len(found) < CALLS / 4 for found in looks.values())
     assert all(one.calls == CALLS for one in rows)
     shared, own = (one.is_same for one in rows if one.bytes == 8 * TURNS)

@@ -22,7 +22,7 @@ Json = dict[str, Any]
             (
                 "Based on 160 steps (inferred from what repeats) and 400 stack samples of rank 0 "
                 "(39 in line 99). "
-                "Check: without the fix, it gives the measured length."
+                "Check: simulated unchanged, the run has its measured length."
             ),
         ),
         (

@@ -2,7 +2,7 @@
  *
  * Of large calls, by operation, size and the instruction of Python that makes them, the same ones are looked at on all
  * ranks, as all count them alike. What each was given is told by the ordinal that the call has on all members of its
- * communicator, with a digest of 0 where it holds one value throughout. */
+ * communicator, with an even digest where it holds one value throughout. */
 #include "mpi/given.h"
 
 #include <string.h>
@@ -76,8 +76,7 @@ void ps_before_giving(const ps_call *call, ps_word send, ps_word receive, ps_wor
         return;
     if (!is_due(call, &look.row) || !ps_lines_digest(buffer, call->sent, call->seq, &look.digest, &varies))
         return;
-    if (!varies)
-        look.digest = 0;
+    look.digest = varies ? look.digest | 1 : look.digest & ~(uint64_t)1;
     look.identity = call->comm->identity;
     look.members = call->comm->size;
     look.ordinal = call->seq;

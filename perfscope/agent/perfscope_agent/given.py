@@ -34,12 +34,16 @@ class Row:
         is_one = number < _FIRST_LOOKS or mixed(number) % _LOOK_EVERY == 0
         return is_one and len(self.looks) < _MOST_LOOKS
 
-    def see(self, group: object, members: int, ordinal: int, content: object) -> None:
+    def see(
+        self, group: object, members: int, ordinal: int, content: object, *, varies: bool
+    ) -> None:
         """Takes note of what one was given, by anything that has one text in all processes.
 
-        None or 0: it holds one value throughout, which tells nothing where all ranks say so.
+        Its digest is even where it holds one value throughout: that all ranks hold the same one
+        tells nothing.
         """
-        digest = operand_arrays.of_parts((ordinal, content)) if content else 0
+        digest = operand_arrays.of_parts((ordinal, content)) | 1
+        digest -= not varies
         self.looks.append([operand_arrays.of_parts((group,)), members, ordinal, digest])
 
     def told(self) -> list[Any]:
@@ -74,7 +78,7 @@ def told(rec: Recorder | None) -> list[list[Any]]:
         number, operation, size, calls, *seen = list(words)
         found = native.setdefault(number, Row(operation, size, None))
         found.calls = calls
-        found.see(*seen)
+        found.see(*seen, varies=bool(seen[-1] & 1))
         look += 1
     return [one.told() for one in (*native.values(), *_rows.values()) if one.looks]
 

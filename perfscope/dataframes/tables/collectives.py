@@ -23,7 +23,7 @@ def _blocks(source: Source) -> Iterator[Block]:
         cause = instances.cause[part]
         blocking, told = (
             ~NONBLOCKING_CODES[op],
-            (op < FIRST_FRAMEWORK_CODE) | (pool.sent[rows] + pool.received[rows] > 0),
+            (op < FIRST_FRAMEWORK_CODE) | (pool.sent[rows] > 0) | (pool.received[rows] > 0),
         )
         yield {
             "collective": which.astype(np.int64),

@@ -51,7 +51,7 @@ def _blocks(source: Source) -> Iterator[Block]:
         world = np.where(peer >= 0, source.rank_numbers[np.maximum(peer, 0)], -1)
         exchange, told = (
             _EXCHANGES[op],
-            (op < FIRST_FRAMEWORK_CODE) | (pool.sent[rows] + pool.received[rows] > 0),
+            (op < FIRST_FRAMEWORK_CODE) | (pool.sent[rows] > 0) | (pool.received[rows] > 0),
         )
         coalesced = (pool.flags[rows] & RowFlag.COALESCED) != 0
         known, need = waits.known[rows], waits.need[rows]

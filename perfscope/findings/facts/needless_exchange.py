@@ -21,7 +21,7 @@ FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
 """Of DistributedDataParallel, unless it is told otherwise."""
 
 OF_THREADS = "Transfer: {}; CPU time for it: {}"
-BOTH_ENDS = "from transfer alone to transfer with the CPU time of DistributedDataParallel's threads"
+BOTH_ENDS = "the lower end is that of the transfer alone, the upper end counts the CPU time in full"
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,8 @@ DRAWS = frozenset("matplotlib seaborn plotly bokeh".split())
 """Libraries that draw them."""
 
 OF_RECURSION = (
-    "Keep what calls with the same arguments return (`functools.cache`), as this function calls "
-    "itself; where they differ each time, use a loop or arrays in place of calls."
+    "This function calls itself: where the same arguments come again, keep what it returns "
+    "(`functools.lru_cache(None)`); elsewhere use a loop or arrays in place of calls."
 )
 """The same of Python code of a function that calls itself."""
 

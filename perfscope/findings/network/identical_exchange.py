@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, not_measured, passed
-from perfscope.findings.core.gain import most_moving, predicted_gain, transfer_bound_s
-from perfscope.findings.facts import sampled_places
+from perfscope.findings.core.gain import predicted_gain, transfer_bound_s
 from perfscope.findings.facts.facts import Facts
 from perfscope.judging import NEGLIGIBLE
 from perfscope.metrics.host.looks import FEWEST_LOOKS
@@ -58,7 +57,7 @@ def judge(run: Facts) -> Outcome:
     """Whether exchanging what all ranks hold takes enough of the run to act on."""
     rows = [one for one in given(run.results.trace.ranks) if len(one.is_same) >= FEWEST_LOOKS]
     if not rows:
-        return not_measured("No large collectives that are alike were looked at on all ranks.")
+        return not_measured("No large collectives that are alike gave what can be compared.")
     by_operation: defaultdict[str, list[Given]] = defaultdict(list)
     for one in rows:
         if all(one.is_same[1:]) and _moved(run.results, one.operation):
@@ -75,14 +74,14 @@ def judge(run: Facts) -> Outcome:
         )
     return Finding(
         status=status,
-        title=f"Ranks exchange what all of them hold already{_at(run, worst, ', in')}",
+        title=f"Ranks exchange what all of them hold already{_at(worst, ', in')}",
         summary=_summary(run, worst),
         gain=worst.gain,
         confidence=Confidence.HIGH,
         ranks=worst.ranks,
-        where=worst.where or (_sampled(run) if _is_most(run, worst) else ()),
+        where=worst.where,
         evidence=_evidence(worst),
-        actions=(_action(run, worst),),
+        actions=(_action(worst),),
         overlaps=("network_bound", "communication_per_step", "wrong_transport"),
     )
 
@@ -112,20 +111,9 @@ def _moved(results: Results, operation: str) -> int:
     return (row.bytes_sent or 0) + (received if is_of_one else 0)
 
 
-def _at(run: Facts, found: _Identical, text: str) -> str:
+def _at(found: _Identical, text: str) -> str:
     """Some text and the line that calls it: " in sync() (train.py:9)"; "" where none is known."""
-    if found.where:
-        return f"{text} {wording.place(found.where[0])}"
-    return sampled_places.calls(run.results, text) if _is_most(run, found) else ""
-
-
-def _is_most(run: Facts, found: _Identical) -> bool:
-    """Whether most transfer is of that operation: the busiest place is one of its calls then."""
-    return most_moving(run.results) == found.operation
-
-
-def _sampled(run: Facts) -> tuple[Frame, ...]:
-    return sampled_places.frames(run.results.call_sites.transfer)
+    return f"{text} {wording.place(found.where[0])}" if found.where else ""
 
 
 def _summary(run: Facts, found: _Identical) -> str:
@@ -150,7 +138,7 @@ def _evidence(found: _Identical) -> tuple[Evidence, ...]:
     return tuple(rows)
 
 
-def _action(run: Facts, found: _Identical) -> str:
+def _action(found: _Identical) -> str:
     is_of_one = BY_NAME[found.operation].cls is OperationClass.ONE_TO_N
     why = (
         "what it sends, its receivers hold already"
@@ -162,7 +150,7 @@ def _action(run: Facts, found: _Identical) -> str:
         f"all begin with the same and do the same to it: {why}. If it can, exchange it only after "
         "what makes it differ"
     )
-    return f"{wording.there(_at(run, found, 'In'), leave_out)}."
+    return f"{wording.there(_at(found, 'In'), leave_out)}."
 
 
 DIAGNOSIS = Diagnosis(

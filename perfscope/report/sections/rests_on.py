@@ -29,5 +29,5 @@ def rests_on(result: Analysis, row: FindingRow | None) -> str:
     error = result.replay.relative_error
     if error is not None and (saving is None or saving.gain_basis is Basis.REPLAY):
         off = "" if error == 0.0 else f" to within {percent(error)}"
-        said.append(f"Check: without the fix, it gives the measured length{off}.")
+        said.append(f"Check: simulated unchanged, the run has its measured length{off}.")
     return " ".join(said)

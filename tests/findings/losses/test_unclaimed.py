@@ -297,7 +297,7 @@ def test_a_function_that_calls_itself_may_keep_what_its_calls_return(depth: int)
         rank.op("MPI_Allreduce", begin + 0.095, begin + 0.0999, seq=step)
     told = analyze_trace(builder.build()).findings["lost_to_interpreter"].actions[0]
     assert told.startswith("In likeness() (words.py:17): ")
-    assert ("functools.cache" in told) is (depth > 1)
+    assert ("functools.lru_cache" in told) is (depth > 1)
     assert ("array operations" in told) is (depth == 1)
 
 

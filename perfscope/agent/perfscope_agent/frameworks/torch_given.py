@@ -53,8 +53,8 @@ def begins(name: str, arguments: dict[str, Any], group: Group) -> None:
     content = torch_buffers.pieces(rec, tensor, ordinal)
     if content is not None:
         words = memoryview(content[: len(content) // 8 * 8]).cast("Q")
-        told = content if any(word != words[0] for word in words) else None
-        row.see(group.ranks, len(group.ranks), ordinal, told)
+        varies = any(word != words[0] for word in words)
+        row.see(group.ranks, len(group.ranks), ordinal, content, varies=varies)
     _budget.spent_ns += time.thread_time_ns() - begin_ns
 
 
