@@ -39,8 +39,7 @@ class Outcome:
 
     def critical_s(self, *, ranks: tuple[int, ...] = (0, 1)) -> float:
         """Seconds that the steps would take if only work counted: per step the slowest rank's."""
-        work = [self._work_s(rank) for rank in ranks]
-        return float(sum(max(step) for step in zip(*work, strict=True)))
+        return _longest_s([_sums(self, set(WORK_PARTS), rank) for rank in ranks])
 
     def without_s(self, part: str) -> float:
         """Seconds that the job would be shorter without that part of its ranks' work.
@@ -51,10 +50,6 @@ class Outcome:
         own = [_stretches(self, rank) for rank in (0, 1)]
         rest = [_stretches(self, rank, without=part) for rank in (0, 1)]
         return _longest_s(own) - _longest_s(rest)
-
-    def _work_s(self, rank: int) -> list[float]:
-        parts = [self.seconds(part, rank=rank) for part in WORK_PARTS]
-        return [sum(step) for step in zip(*parts, strict=True)]
 
     def seconds(self, part: str, *, rank: int) -> list[float]:
         """The program's own times of one part, step by step."""

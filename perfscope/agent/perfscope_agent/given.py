@@ -11,10 +11,13 @@ from .kinds import Any
 from .library import types
 from .recorder import Recorder
 
-_MOST_LOOKS = 64
+MOST_LOOKS = 64
 """At calls like one another."""
-_FIRST_LOOKS = 8
-_LOOK_EVERY = 16
+FIRST_LOOKS = 8
+LOOK_EVERY = 16
+LEAST_BYTES = 1 << 18
+"""Of a collective that is large."""
+
 _MOST_ROWS = 32
 _MASK = (1 << 64) - 1
 
@@ -31,8 +34,8 @@ class Row:
     def is_due(self) -> bool:
         """Counts a call, and tells whether to look at it; other ranks look at the same ones."""
         number, self.calls = self.calls, self.calls + 1
-        is_one = number < _FIRST_LOOKS or mixed(number) % _LOOK_EVERY == 0
-        return is_one and len(self.looks) < _MOST_LOOKS
+        is_one = number < FIRST_LOOKS or mixed(number) % LOOK_EVERY == 0
+        return is_one and len(self.looks) < MOST_LOOKS
 
     def see(
         self, group: object, members: int, ordinal: int, content: object, *, varies: bool

@@ -101,7 +101,7 @@ def judge(run: Facts) -> Outcome:
 def _in_loop(results: Results, found: Finding) -> Finding:
     """The finding with the loop around the line in which gradients are exchanged, to be changed.
 
-    None where that line stands in no loop of its own function.
+    As it is where that line stands in no loop of its own function.
     """
     frame = found.where[0] if found.where else None
     lines = frame and innermost(loops_of(results.trace.ranks).get(frame.key, ()), frame.line)

@@ -3,11 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
-from perfscope.findings.core.finding import Evidence, Finding, Quiet, passed
+from perfscope.findings.core.finding import Evidence, Finding, Gain, Quiet, passed
 from perfscope.findings.facts.backward_passes import backward_s
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
@@ -139,7 +138,7 @@ def judge(run: Facts) -> Outcome:
     if worst is None:
         return _nothing_slow(run, unknown_lengths(transforms))
     lines, cause = sorted(found[worst], key=lambda one: -one.seconds), CAUSES[worst]
-    gain = replace(saved_at_most(results, lines), **_counted(run, lines, cause))
+    gain = _with_passes(run, saved_at_most(results, lines), lines, cause)
     status = thresholds.deserved(gain)
     if not status.is_fault:
         return passed("Lines with operands that CPUs handle slowly take little of the run.")
@@ -194,13 +193,13 @@ def _gradients(line: HotLine, cause: Cause) -> int:
     return sum(one.has_gradient or one.is_parameter for one in others)
 
 
-def _counted(run: Facts, lines: Sequence[HotLine], cause: Cause) -> dict[str, Any]:
-    """What the saving counts that is not spent in the lines themselves."""
+def _with_passes(run: Facts, gain: Gain, lines: Sequence[HotLine], cause: Cause) -> Gain:
+    """The gain, which says so where it counts what is not spent in the lines themselves."""
     with_them = {line.rank.number for line in lines if _gradients(line, cause)}
     if not any(backward_s(run.results, number) for number in with_them):
-        return {}
+        return gain
     counts = "counts the products of the backward pass for it, as long as forwards"
-    return {"counts": counts, "counts_more": True}
+    return replace(gain, counts=counts, counts_more=True)
 
 
 def _nothing_slow(run: Facts, unknown: str) -> Quiet:

@@ -20,7 +20,7 @@ from perfscope.report.sections.findings import (
     view_text,
     wholes,
 )
-from perfscope.report.sections.quality import OTHER_WORK, doubts, not_passed, recording, trust
+from perfscope.report.sections.quality import OTHER_WORK, doubted, not_passed, recording, trust
 from perfscope.report.sections.rests_on import rests_on
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import (
@@ -160,7 +160,7 @@ def how_sure(result: Analysis) -> list[str]:
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
     what, record = "" if blocks == 1 else "the first problem", result.verdict.track_record
-    told = answer(first, what, is_doubted=doubts(result.quality), has_range=bool(record))
+    told = answer(first, what, is_doubted=bool(doubted(result.quality)), has_range=bool(record))
     saving = saving_sentence(first, record)
     return [one for one in (told, saving, rests_on(result, first)) if one]
 
@@ -174,7 +174,7 @@ def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
     told = list(row.actions[:1])
     is_leading = row.id in result.verdict.top[:1]
     if is_leading and not result.run.damage:
-        is_busy = any(one.id == OTHER_WORK for one in result.quality if doubts([one]))
+        is_busy = any(one.id == OTHER_WORK for one in doubted(result.quality))
         first = rather_idle(row, record_again(result.run.command))
         sure = advice_on(row, is_busy=is_busy)
         after = [sure] if sure else []

@@ -58,7 +58,7 @@ def trust(checks: Sequence[QualityRow]) -> str:
 
 
 def doubted(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> list[QualityRow]:
-    """The checks that raise a doubt.
+    """The checks that did not pass and may change an answer.
 
     `is_host_told` says that what the one of other work on the host found was told before.
     """
@@ -114,11 +114,6 @@ def failed(checks: Sequence[QualityRow]) -> str:
     made = [one.status for one in checks if one.status is not Status.INFO]
     faults = sum(one.is_fault for one in made)
     return f"{faults} of {counted(len(made), 'check')} did not pass" if faults else ""
-
-
-def doubts(checks: Sequence[QualityRow]) -> bool:
-    """Whether a check did not pass that may change an answer."""
-    return any(one.status.is_fault and not one.is_small for one in checks)
 
 
 def trust_and_doubts(checks: Sequence[QualityRow], *, is_host_told: bool = False) -> str:

@@ -10,24 +10,19 @@ from __future__ import annotations
 
 import sys
 
-from .. import files, metadata, recorder
+from .. import files, given, metadata, recorder
 from ..library import types
 from ..places import Places
 from . import torch_compile, torch_groups, torch_states
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any
 
-_LEAST_BYTES = 1 << 18
 _MOST_MODELS = 8
 _MOST_BUFFERS = 32
 """Of a model, the largest ones."""
 
-_FIRST_LOOKS = 8
-_LOOK_EVERY = 16
-_MOST_LOOKS = 64
 _PIECES = 16
 _PIECE_BYTES = 64
 
@@ -58,7 +53,7 @@ class _Model:
     def meet(self, tensors: list[Any]) -> None:
         """Chooses what is looked at, when the buffers are sent for the first time."""
         sizes = [int(one.numel()) * int(one.element_size()) for one in tensors]
-        self.is_small = sum(sizes) < _LEAST_BYTES
+        self.is_small = sum(sizes) < given.LEAST_BYTES
         if self.is_small:
             return
         self.count = len(tensors)
@@ -161,14 +156,10 @@ def _keeps_versions(kind: Any) -> bool:
 
 
 def _is_due(number: int) -> bool:
-    if number < _FIRST_LOOKS or number & (number - 1) == 0:
+    if number < given.FIRST_LOOKS or number & (number - 1) == 0:
         return True
-    return _mixed(number) % _LOOK_EVERY == 0 and number < _LOOK_EVERY * _MOST_LOOKS
-
-
-def _mixed(number: int) -> int:
-    """Another number, which tells nothing of what comes in turn."""
-    return number * 0x9E3779B97F4A7C15 % (1 << 64) >> 32
+    is_one = given.mixed(number) % given.LOOK_EVERY == 0
+    return is_one and number < given.LOOK_EVERY * given.MOST_LOOKS
 
 
 def _can_be_seen(tensor: Any) -> bool:
@@ -194,7 +185,8 @@ def pieces(rec: Any, tensor: Any, number: int) -> bytes | None:
     count, each = (_PIECES, _PIECE_BYTES) if size > _PIECES * _PIECE_BYTES else (1, size)
     begin, stride = torch_states.address_of(tensor), size // count
     free = stride - each + 1
-    starts = [begin + at * stride + _mixed(number * _PIECES + at + 1) % free for at in range(count)]
+    chosen = [given.mixed(number * _PIECES + at + 1) % free for at in range(count)]
+    starts = [begin + at * stride + one for at, one in enumerate(chosen)]
     numbers = types["u64"] * count
     into = (types["u64"] * (count * each // 8 + 1))()
     if not rec.read_pieces(numbers(*starts), numbers(*[each] * count), count, into):
@@ -204,9 +196,7 @@ def pieces(rec: Any, tensor: Any, number: int) -> bytes | None:
 
 def _program_line() -> str | None:
     """The innermost line of the program that is running."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if files.is_program(frame.f_code.co_filename):
-            return recorder.place_text(*Places().where(frame.f_code, frame.f_lasti))
-        frame = frame.f_back
-    return None
+    frame = files.program_frame(sys._getframe(1))
+    if frame is None:
+        return None
+    return recorder.place_text(*Places().where(frame.f_code, frame.f_lasti))

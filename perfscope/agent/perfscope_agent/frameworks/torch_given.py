@@ -15,7 +15,6 @@ from . import torch_buffers, torch_volumes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any
 
     from .torch_groups import Group
@@ -30,7 +29,6 @@ _TAKEN = {
 }
 """What all ranks give, or hold already, as much of each."""
 
-_LEAST_BYTES = 1 << 18
 _budget = Budget()
 
 
@@ -38,9 +36,9 @@ def begins(name: str, arguments: dict[str, Any], group: Group) -> None:
     """A collective comes that blocks: counts it, and looks at what it takes where that is due."""
     tensor = arguments.get(_TAKEN.get(name, ""))
     size = torch_volumes.nbytes(tensor)
-    if size < _LEAST_BYTES or len(group.ranks) < 2:
+    if size < given.LEAST_BYTES or len(group.ranks) < 2:
         return
-    frame = _program_frame()
+    frame = files.program_frame(sys._getframe(2))
     if frame is None:
         return
     row = given.row("torch.distributed." + name, size, frame.f_code, frame.f_lasti)
@@ -56,11 +54,3 @@ def begins(name: str, arguments: dict[str, Any], group: Group) -> None:
         varies = any(word != words[0] for word in words)
         row.see(group.ranks, len(group.ranks), ordinal, content, varies=varies)
     _budget.spent_ns += time.thread_time_ns() - begin_ns
-
-
-def _program_frame() -> FrameType | None:
-    """The innermost frame of the program."""
-    frame: FrameType | None = sys._getframe(3)
-    while frame is not None and not files.is_program(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import sys
 import time
 
@@ -10,7 +11,7 @@ from ..pace import Budget
 from . import torch_compile
 
 
-class Looker:
+class Looker(abc.ABC):
     """Looks at backward passes at growing distances, as long as there is time for it.
 
     Args:
@@ -52,13 +53,13 @@ class Looker:
             self.looks += 1
             self._add(timing)
 
+    @abc.abstractmethod
     def _look(self, losses: list[Any]) -> tuple[Timing, list[Any]] | None:
         """What `begin` tells of a pass that begins at these."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _add(self, timing: Timing) -> None:
         """Takes note of how long the parts of the pass took that was looked at last."""
-        raise NotImplementedError
 
 
 class Timing:
