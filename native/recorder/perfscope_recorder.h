@@ -77,6 +77,12 @@ uint32_t ps_hooked(uint32_t hook);
  * as the kernel tells it, code and instruction of each frame, innermost first, and since when it has surely been there:
  * when it was asked for it, or when it was noted. */
 void *ps_stack_notes(void);
+/* How long the main thread took to come back to a place soon after its stack was noted, as a new list of what was timed
+ * since the last call. Of each: when it was noted; the place, by the identity of its code and the instruction; how often
+ * it came back; and of the times between, in ns, the sum and the sum of squares. NULL, which ctypes must not be given,
+ * where none were: asked before. */
+void *ps_turn_times(void);
+int ps_turns_are_timed(void);
 /* Has no wait end for stacks whose innermost place is this one. */
 void ps_stack_knows(void *code, int32_t last);
 /* Whether there is a thread whose stack is noted, so that its operands can be looked at: asked before the first look.

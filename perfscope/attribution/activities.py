@@ -17,6 +17,7 @@ from perfscope.attribution.activity_rules import (
 )
 from perfscope.attribution.input_evidence import is_input
 from perfscope.attribution.own_threads import waits_computed
+from perfscope.attribution.small_work import is_small_work
 from perfscope.attribution.stack_rules import (
     BUILT_IN,
     FROM_TEXT,
@@ -64,7 +65,8 @@ def stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     further out, whose purpose the inner ones serve, claims what it has them do. What may prepare
     data does so only where these are input, and who waits for nobody knows what has it computed
     where threads of a library compute meanwhile. Who polls in Python waits as in a lock, and so
-    does who waits for a pool where no rank has started a process.
+    does who waits for a pool where no rank has started a process. What a loop has libraries of
+    arrays do is the interpreter's work where each of the calls is over as soon as an empty one.
     """
     kept: dict[str, Any] = vars(trace)
     if _KEPT not in kept:
@@ -97,6 +99,8 @@ def _stack_activities(trace: Trace) -> npt.NDArray[np.int8]:
     activities = np.fromiter((_INDEX[activity] for activity in whole), np.int8, len(trace.stacks))
     waits_in = _undecided_places(trace, activities == _INDEX[Activity.LOCK])
     activities[waits_computed(trace.ranks, waits_in)] = _INDEX[Activity.UNKNOWN]
+    may_compute = np.isin(activities, [_INDEX[Activity.NUMERIC], _INDEX[Activity.UNKNOWN]])
+    activities[is_small_work(trace, may_compute)] = _INDEX[Activity.INTERPRETER]
     return activities
 
 

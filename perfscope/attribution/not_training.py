@@ -23,6 +23,7 @@ from perfscope.judging import ALONE, MAIN
 from perfscope.schema.enums import Account, Activity
 from perfscope.trace.loops import innermost, loops_of
 from perfscope.trace.model import Function, Rank, Trace
+from perfscope.trace.small_calls import small_calls
 
 TRAINING_ACCOUNTS = (
     Account.TRAINING,
@@ -153,6 +154,7 @@ def _purpose(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> tup
     for place in np.flatnonzero(computes & (by_stack > 0)).tolist():
         computes[place] = not _is_of_numbers(trace, trace.stacks[place])
     numbers = (activity == ACTIVITIES.index(Activity.NUMERIC)) & ~computes
+    computes |= _is_on_few_values(trace, activity)
     computes |= activity == ACTIVITIES.index(Activity.DEVICE_WAIT)
     arrays_ns = by_stack[computes].sum()
     for purpose in ((*PLAIN, READ), PLAIN):
@@ -165,6 +167,21 @@ def _purpose(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> tup
         if is_python and _is_spread(trace, by_stack * python, has_arrays):
             return purpose
     return ()
+
+
+def _is_on_few_values(trace: Trace, activity: Ints) -> Bools:
+    """Which stacks of plain Python are in code of a library of arrays, on a few values each."""
+    small = small_calls(trace)
+    is_there = [
+        bool(stack)
+        and is_of_arrays(trace.frames[stack[-1]])
+        and any(trace.frames[one] in small for one in stack)
+        for stack in trace.stacks
+    ]
+    found: Bools = np.array(is_there, np.bool_) & (
+        activity == ACTIVITIES.index(Activity.INTERPRETER)
+    )
+    return found
 
 
 def _is_spread(trace: Trace, by_stack: Floats, by_function: bool) -> bool:

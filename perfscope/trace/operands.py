@@ -75,6 +75,7 @@ class Operand:
     is_term: bool = False  # of a sum or difference, which needs values that are zero as well
     is_computed: bool = False  # by an operator, into a variable of the same function
     is_factor: bool = False  # of a product of matrices, as the sizes of both factors tell
+    is_tensor: bool = False  # of PyTorch
     has_gradient: bool = False  # a tensor that PyTorch computes gradients through
     made: Frame | None = None  # the line of the same function that alone makes it; None unknown
     alike: int = 0  # looks in its function that saw its type and layout; 0 where only these count
@@ -147,6 +148,7 @@ class WorkedOn:
     outside: int = 0  # of a function, a digest of what it reads of its module; 0 unknown
     multiplied: Multiplied | None = None  # of a product that is there for another one
     raised: Raised | None = None
+    is_plain: bool = False  # an operator or a call that takes variables alone
 
 
 def worked_on(metadata: Mapping[str, Any], what: str = "sites") -> tuple[WorkedOn, ...]:
@@ -202,6 +204,7 @@ def _sites(
             outside=_count(site, "outside"),
             multiplied=_multiplied(site.get("multiplied")),
             raised=_raised(site, powers),
+            is_plain=site.get("is_plain") is True,
         )
 
 
@@ -353,6 +356,7 @@ def _operand(told: Mapping[str, Any], times: Mapping[str, float]) -> Operand:
         returns=_count(told, "contents_back"),
         subnormal_times=times.get(str(told.get("dtype", "")), SUBNORMAL_TIMES),
         is_number=told.get("kind") == "number",
+        is_tensor=told.get("kind") == "tensor",
         has_gradient=told.get("requires_grad") is True,
     )
 

@@ -143,6 +143,28 @@ bool ps_read_place(ps_current_place *place)
     return true;
 }
 
+bool ps_read_own_place(ps_current_place *place)
+{
+    uintptr_t frame = 0;
+    if (!atomic_load(&layout.is_known))
+        return false;
+    frame = *(const uintptr_t *)(layout.thread + layout.in_thread * sizeof frame);
+    if (frame && layout.in_holder != DIRECT)
+        frame = *(const uintptr_t *)(frame + layout.in_holder * sizeof frame);
+    if (!frame)
+        return false;
+    const uintptr_t *words = (const uintptr_t *)frame;
+    *place = (ps_current_place){.frame = frame, .code = words[layout.code], .instruction = words[layout.instruction]};
+    if (layout.bytes)
+        place->instruction = place->code + layout.bytes * (uint32_t)(place->instruction >> layout.shift);
+    return true;
+}
+
+intptr_t ps_offset_of(const ps_current_place *place)
+{
+    return (intptr_t)(place->instruction - place->code - layout.header);
+}
+
 int ps_offset_in(const ps_current_place *place, const void *frame, const void *code)
 {
     const uintptr_t *of_frame = frame, *of_code = code;

@@ -17,6 +17,12 @@ void ps_learn_frames(const ps_python_functions *python);
 /* What that thread is at now; false where that is not to be known. Needs no lock. */
 bool ps_read_place(ps_current_place *place);
 
+/* The same of the calling thread, which has to be that one, and to hold the interpreter's lock. */
+bool ps_read_own_place(ps_current_place *place);
+
+/* The offset of its instruction in the code of a place. */
+intptr_t ps_offset_of(const ps_current_place *place);
+
 /* The offset of the instruction in the code of a frame, if that is the frame of the place; -1 if it is not, and once the
  * places are wrong. */
 int ps_offset_in(const ps_current_place *place, const void *frame, const void *code);

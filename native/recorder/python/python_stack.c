@@ -25,6 +25,7 @@
 #include "python/known_places.h"
 #include "python/python_functions.h"
 #include "python/python_stack.h"
+#include "python/turn_times.h"
 #include "records/event.h"
 #include "sampling/numbers.h"
 #include "text.h"
@@ -141,10 +142,13 @@ static int note(void *unused)
     atomic_store(&watch.is_queued, false);
     if (!atomic_load(&watch.is_wanted) || getpid() != watch.pid || python.thread() != watch.thread || python.error())
         return 0;
+    uint32_t before = atomic_load(&noted.count);
     if (has_room())
         note_stack(atomic_load(&watch.asked_ns), "", true);
     atomic_store(&watch.is_wanted, false);
     ps_look_for_hooks(&python);
+    if (atomic_load(&noted.count) > before)
+        ps_time_turns(&python, noted.notes[before].at_ns);
     errno = error;
     return 0;
 }
@@ -175,6 +179,7 @@ static void in_forked_child(void)
     atomic_store(&watch.is_wanted, false);
     atomic_store(&noted.count, 0); /* the references stay: a child frees nothing of its parent's */
     noted.frames_used = 0;
+    ps_forget_turns();
     pthread_mutex_unlock(&watch.asking);
 }
 

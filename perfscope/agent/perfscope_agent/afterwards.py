@@ -16,6 +16,7 @@ def finish() -> None:
     """At exit, when all else is written: what kills the process now costs nothing but this."""
     anomaly = sys.modules.get("%s.frameworks.torch_anomaly" % __package__)
     actions = [("lines that switch modes on", _note_lines), ("powers", _time_powers)]
+    actions.append(("calls that work on little", _time_small_calls))
     actions.append(("lines that deal out work", _note_splits))
     actions.append(("lines that select rows", _note_selections))
     actions.append(("windows that are made anew", _note_windows))
@@ -46,6 +47,12 @@ def _time_powers() -> bool:
     """As what looks at operands loads it, there is nothing to time without."""
     powers = sys.modules.get("%s.powers" % __package__)
     return powers is not None and bool(powers.measure(_budget))
+
+
+def _time_small_calls() -> bool:
+    """As what samples stacks loads it, there is nothing to time without."""
+    small_calls = sys.modules.get("%s.small_calls" % __package__)
+    return small_calls is not None and bool(small_calls.measure(_budget))
 
 
 def _note_splits() -> bool:

@@ -12,7 +12,17 @@ import sys
 import time
 from itertools import islice, zip_longest
 
-from . import accesses, bytecode, callees, files, held, notes, operand_arrays, own_threads
+from . import (
+    accesses,
+    bytecode,
+    callees,
+    files,
+    held,
+    notes,
+    operand_arrays,
+    own_threads,
+    small_calls,
+)
 from .called import Called, Calls
 from .carried import Carried
 from .kinds import Any, CodeType
@@ -122,6 +132,7 @@ class Looker:
             "carried": self._carried.seen.told(self._places),
             "searched": self._searched.seen.told(self._places),
             "called": self._calls.told(self._places),
+            "small_calls": small_calls.seen.told(self._places),
             "sites": kept,
         }
 

@@ -77,6 +77,8 @@ _FUNCTIONS = {
     "given": "int u32 pointer",
     "stack_is_noted": "int",
     "stack_notes": "object",
+    "turns_are_timed": "int",
+    "turn_times": "object",
     "stack_knows": "- pointer i32",
     "can_look_at_operands": "int",
     "operand_places": "object u32",

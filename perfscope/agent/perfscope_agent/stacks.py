@@ -19,6 +19,7 @@ from . import (
     noted,
     own_threads,
     recorder,
+    small_calls,
 )
 from . import notes as agent_notes
 from .pace import Pace, meetings, requested_hz, waits
@@ -244,8 +245,12 @@ class Sampler:
             stack = self._stack(rec, places[:most], _leaves(callee, waits_in))
             if stack:
                 due_ns = max(was_due_ns, since_ns)
-                for moment_ns in self._pace.moments(due_ns, max(stood_ns, since_ns), at_ns):
+                moments = self._pace.moments(due_ns, max(stood_ns, since_ns), at_ns)
+                for moment_ns in moments:
                     rec.stack_sample(thread_id, stack, moment_ns)
+                if thread_id == main:
+                    small_calls.seen.see(places, at_ns, len(moments))
+        small_calls.seen.time(rec)
         statistics["samples"] += max(1, len(seen))
         return max(1, count)
 
@@ -340,6 +345,7 @@ def forget() -> None:
     statistics.update(hz=0.0, samples=0, cpu_ns=0)
     watched.clear()
     lock_looks.forget()
+    small_calls.forget()
     del with_each_sample[:]
 
 

@@ -32,6 +32,7 @@ from perfscope.findings.losses.made_anew import with_made_anew
 from perfscope.findings.losses.one_call import joined
 from perfscope.findings.losses.one_place import apart, at_one_place
 from perfscope.findings.losses.seen import is_seen
+from perfscope.findings.losses.small_calls import with_small_calls
 from perfscope.judging import ALONE, MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import Savings
@@ -198,7 +199,8 @@ def _finding(run: Facts, group: Group) -> Finding:
         ),
         holder=lock_holder.typed(holder),
     )
-    found = _changed_elsewhere(run, group, workers, with_made_anew(run, group, found))
+    found = with_small_calls(run, group, with_made_anew(run, group, found))
+    found = _changed_elsewhere(run, group, workers, found)
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
 
 

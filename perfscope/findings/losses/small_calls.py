@@ -1,0 +1,66 @@
+"""What is said of Python code that calls a library of arrays for a few values at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perfscope.findings.core.finding import Evidence, Finding
+from perfscope.findings.core.wording import place, there
+from perfscope.findings.facts.facts import Facts
+from perfscope.findings.losses.groups import Group
+from perfscope.findings.losses.words import places, spent_by
+from perfscope.schema.enums import Activity, Confidence
+from perfscope.trace.small_calls import EmptyCall, SmallCalls, small_calls
+from perfscope.units import format_seconds
+
+
+def with_small_calls(run: Facts, group: Group, finding: Finding) -> Finding:
+    """The finding; of a loop of small calls how long one takes, and what to do in their place.
+
+    Whether its turns depend on each other is not known: then no operation on whole arrays can
+    replace it.
+    """
+    found = _seen(run, group)
+    if found is None:
+        return finding
+    loop, empty = found
+    first = group.entries[0]
+    world = [rank.number for rank in run.results.trace.ranks]
+    return replace(
+        finding,
+        title=(
+            f"Calls on a few values each, in a loop of Python, take {spent_by(group, world)}, in "
+            f"{places(first)}"
+        ),
+        confidence=Confidence.MEDIUM,
+        evidence=(
+            *finding.evidence,
+            Evidence("A turn of the loop there takes, about", loop.turn_s, "s"),
+            Evidence("An instruction of it takes, about", loop.execution_s, "s"),
+            Evidence("A call of the library on one value takes on this host", empty.call_s, "s"),
+            Evidence("As long take so many values of a large array, about", empty.values),
+        ),
+        actions=(there(f"In {place(first.frame)}", _change(loop, empty)),),
+    )
+
+
+def _seen(run: Facts, group: Group) -> tuple[SmallCalls, EmptyCall] | None:
+    first = group.entries[0]
+    if first.cause.activity is not Activity.INTERPRETER or first.frame is None:
+        return None
+    return small_calls(run.results.trace).get(first.frame)
+
+
+def _change(loop: SmallCalls, empty: EmptyCall) -> str:
+    loops = "the loop that calls this function"
+    if loop.lines is not None:
+        begin, end = loop.lines
+        loops = (
+            f"the loop in lines {begin} to {end}" if begin < end else f"the loop in line {begin}"
+        )
+    return (
+        f"Each call works on a few values and takes about as long as one on a single value, "
+        f"{format_seconds(empty.call_s)}. As far as the turns of {loops} do not depend on each "
+        "other, compute all of them with operations on whole arrays; where they do, compile the "
+        "loop (Numba), or keep the numbers in lists and use `math`."
+    )

@@ -1,0 +1,82 @@
+"""From real runs to findings: loops over single elements, and their cure."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.recording import record_and_analyze
+
+HEAD = """
+import sys, time
+import numpy as np
+from perfscope_agent import pace
+pace._SHARE = pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
+is_cured = sys.argv[1] == "cured"
+draw = np.random.default_rng(1)
+end = time.thread_time() + 3
+"""
+STENCIL = (
+    HEAD
+    + """
+def smooth(grid, out):
+    rows, columns = grid.shape
+    for i in range(1, rows - 1):
+        for j in range(1, columns - 1):
+            near = grid[i - 1, j] + grid[i + 1, j] + grid[i, j - 1] + grid[i, j + 1]
+            out[i, j] = near / 4
+
+def smooth_all(grid, out):
+    out[1:-1, 1:-1] = (grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]) / 4
+
+grid = draw.random((400, 400) if is_cured else (80, 80))
+out = grid.copy()
+while time.thread_time() < end:
+    (smooth_all if is_cured else smooth)(grid, out)
+    grid, out = out, grid
+"""
+)
+PAIRS = (
+    HEAD
+    + """
+def nearest(points):
+    best = np.inf
+    for i in range(len(points)):
+        for j in range(i + 1, len(points)):
+            apart = np.linalg.norm(points[i] - points[j])
+            if apart < best:
+                best = apart
+    return best
+
+def nearest_all(points):
+    apart = points[:, None] - points[None]
+    square = (apart * apart).sum(axis=2)
+    return np.sqrt(square[np.triu_indices(len(points), 1)].min())
+
+while time.thread_time() < end:
+    (nearest_all if is_cured else nearest)(draw.random((200, 2)))
+"""
+)
+
+
+@pytest.mark.parametrize("kind", ["faulty", "cured"])
+@pytest.mark.parametrize(
+    ("program", "function"), [(STENCIL, "smooth"), (PAIRS, "nearest")], ids=["stencil", "pairs"]
+)
+def test_a_loop_over_single_elements(
+    tmp_path: Path, program: str, function: str, kind: str
+) -> None:
+    script = tmp_path / "elements.py"
+    script.write_text(program, encoding="utf-8")
+    words: list[str | Path] = [sys.executable, script, kind]
+    _, document = record_and_analyze(words, place=tmp_path, variables={"OPENBLAS_NUM_THREADS": "1"})
+    said = "Calls on a few values each, in a loop of Python, take "
+    found = [one for one in document["findings"] if one["title"].startswith(said)]
+    if kind == "cured":
+        assert found == []
+        return
+    (finding,) = found
+    assert finding["id"] == "lost_to_interpreter"
+    assert finding["status"] == "fail"
+    assert finding["where"][0]["function"] == function
+    assert finding["confidence"] == "medium"
