@@ -54,6 +54,18 @@ class RecordedCalls:
     def possible(self) -> npt.NDArray[np.int64]:
         """Places of those of them that can be true; can be taken once."""
 
+Packed: TypeAlias = tuple[Ints, npt.NDArray[np.uint32], Ints, Ints]
+"""A base for each 64 moments, how much later each is, and places and times of those far later."""
+
+def packed_times(times: Ints) -> Packed:
+    """Moments of neighboring rows in half as many bits."""
+
+def unpacked_times(packed: Packed, first: int, end: int) -> Ints:
+    """Moments [first, end) as they were packed."""
+
+def unpacked_rows(packed: Packed, rows: Ints) -> Ints:
+    """Those of some rows."""
+
 def innermost_layer(starts: Ints, ends: Ints, values: Ints) -> tuple[Ints, Ints]:
     """Starts and values: at each moment the covering interval that started last."""
 
@@ -79,7 +91,9 @@ def ranked(numbers: Ints, most_spread: int) -> tuple[Ints, int] | None:
     some more.
     """
 
-def like_rows(ranks: Small, units: Small, ops: Small, unit_count: int) -> tuple[Small, int]:
+def like_rows(
+    ranks: SmallCodes, units: Small, ops: SmallCodes, unit_count: int
+) -> tuple[Small, int]:
     """A number for each row, the same where its rank does the same at the same place of a unit.
 
     Rows of a rank lie together; `units` are steps, say. Also returns how many numbers there are.
@@ -239,17 +253,23 @@ def units_of_moments(
     """
 
 def chosen_calls(
-    columns: tuple[Ints, Ints, Small, npt.NDArray[np.uint16]],
+    columns: tuple[Ints, Ints, SmallCodes, npt.NDArray[np.uint16]],
     is_chosen: Bytes,
     ranks: int,
     start: int,
     end: int,
-) -> tuple[Ints, Ints, Ints, Small, npt.NDArray[np.uint16], Ints, Ints]:
+) -> tuple[Small, Ints, Ints, SmallCodes, npt.NDArray[np.uint16], Ints, Small]:
     """Some calls in their order, with times clipped to [start, end].
 
     The columns are enter, exit, rank (ascending) and op. Gives the place of each among all calls,
     these columns, where each rank's begin, and of all calls the place among the chosen ones, -1
     none, with one more at the end, -1.
+    """
+
+def row_segments(cuts: Ints, ranks: int, rows: int) -> Small:
+    """Of each row the segment that the cuts of a program make; of a cut the one that it closes.
+
+    `cuts` has the rows of each cut, that of each rank, from the ranks' starts to their ends.
     """
 
 def needs_of_meetings(
@@ -280,7 +300,7 @@ def collectives_of_rows(
 def follow_closely(
     instances: tuple[Ints, Ints],
     kinds: tuple[Ints, Ints, Ints],
-    calls: tuple[Ints, Ints, Small],
+    calls: tuple[Ints, Ints, SmallCodes],
     order: Ints,
     most_ns: int,
 ) -> Bytes:
@@ -295,7 +315,7 @@ def follow_closely(
     """
 
 def sums_by_key(
-    values: Floats, rows: Ints, keys: Small, count: int, of_key: Ints | None = None
+    values: Floats, rows: Ints, keys: SmallCodes, count: int, of_key: Ints | None = None
 ) -> Floats:
     """What stands at some rows, added up by the keys of rows, or by those of the keys.
 
@@ -469,7 +489,12 @@ def operation_sums(waits: Waits, codes: Codes, count: int) -> Ints:
     """
 
 def alike_messages(
-    waits: Waits, codes: Codes, send_of: Ints, started: Ints, finished: Ints, tells_calls: bool
+    waits: Waits,
+    codes: Codes,
+    send_of: SmallCodes,
+    started: Ints,
+    finished: Ints,
+    tells_calls: bool,
 ) -> tuple[int, int, int, int, Ints]:
     """Of messages of one operation, within a factor of two in size, those that take most transfer.
 
@@ -534,7 +559,7 @@ def ends_of_meetings(
     """
 
 def carried_by(
-    columns: tuple[Ints, Ints, Ints, Ints], starts: Ints, members: Ints
+    columns: tuple[Ints, Ints, SmallCodes, SmallCodes], starts: Ints, members: Ints
 ) -> tuple[Ints, Ints]:
     """What each collective carried at most for a member, in bytes, and how long it took, in ns.
 
@@ -568,7 +593,11 @@ def completed_requests(pool: Pool, codes: Codes, completions: list[Bytes]) -> tu
     """Of each completion the row that made its request, and in which it came; -1 not known."""
 
 def find_rendezvous(
-    pool: Pool, codes: Codes, threads: tuple[Ints, Ints, Ints, Ints], send_of: Ints, wait_of: Ints
+    pool: Pool,
+    codes: Codes,
+    threads: tuple[SmallCodes, Ints, Ints, Ints],
+    send_of: SmallCodes,
+    wait_of: SmallCodes,
 ) -> tuple[Ints, Ints, Bytes]:
     """Sends that can wait for their receivers: where each ends, who was inside, whether it waits.
 

@@ -80,7 +80,6 @@ def program_of(window: Window) -> Program:
     return Program(
         ranks=tuple(range(ranks)),
         row_rank=np.repeat(np.arange(ranks, dtype=np.int32), sizes),
-        row_segment=none,
         row_op=none,
         segment_kind=np.empty(0, np.int64),
         work=Work(none, np.empty(0, np.uint8), np.empty(0)),

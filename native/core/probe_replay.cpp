@@ -188,7 +188,7 @@ private:
             units.push_back(static_cast<int32_t>(static_cast<int64_t>(gap_[row]) % 3));
             ops.push_back(units.back());
         }
-        const LikeRows alike = like_rows(ranks.data(), units.data(), ops.data(), program.rows(), 3);
+        const LikeRows alike = like_rows(SmallCodes(ranks.data()), units.data(), SmallCodes(ops.data()), program.rows(), 3);
         const Medians usual = medians(gap_.data(), alike.numbers.data(), program.rows(), alike.count);
         expect(std::accumulate(usual.sizes.begin(), usual.sizes.end(), 0.0), static_cast<double>(program.rows()),
                "rows that are alike are not all rows");

@@ -107,7 +107,7 @@ public:
         std::iota(rows.begin(), rows.end(), 0);
         std::iota(own.begin(), own.end(), 0);
         const double all = std::accumulate(ns.begin(), ns.end(), 0.0);
-        const auto by_segment = sums_by_key(ns.data(), rows.data(), rows_, segment_.data(), nullptr, SEGMENTS);
+        const auto by_segment = sums_by_key(ns.data(), rows.data(), rows_, SmallCodes(segment_.data()), nullptr, SEGMENTS);
         expect(std::accumulate(by_segment.begin(), by_segment.end(), 0.0) == all, "sums by key are not all");
         const auto by_phase = work_by_phase({own.data(), ns.data(), rows_}, segment_.data(), rows.data(), rows_, rows_,
                                             SEGMENTS);

@@ -154,13 +154,13 @@ def prepare(
     request: str | None = None,
     rules: Sequence[tuple[str, str]] = (),
     focus: Focus | None = None,
-    when_matched: Callable[[Trace, Waits], None] | None = None,
+    when_matched: Callable[[Trace, Waits | None], None] | None = None,
 ) -> Prepared:
     """Digests a trace.
 
     `request` is the text of `--foa`; it is not looked at where the focus is already known.
-    `when_matched` is called with what is digested, and its waits, as soon as calls are matched; the
-    trace is used up then.
+    `when_matched` is called with what is digested, and its waits, as soon as calls are matched, and
+    once before without waits, when nobody asks for completions any more; the trace is used up then.
 
     Raises:
         UsageError: the requested focus makes no sense.
@@ -175,12 +175,14 @@ def _digest(
     request: str | None,
     rules: Sequence[tuple[str, str]],
     focus: Focus | None,
-    when_matched: Callable[[Trace, Waits], None] | None = None,
+    when_matched: Callable[[Trace, Waits | None], None] | None = None,
 ) -> Prepared:
     trace = with_acting(with_ends_of_calls(with_exposed_communication(trace)))
     trace, bare = with_bare_stacks(trace)
-    waits = split_operations(trace, is_used_up=when_matched is not None)
-    if when_matched is not None:
+    if when_matched is None:
+        waits = split_operations(trace)
+    else:
+        waits = split_operations(trace, when_completed=lambda one: when_matched(one, None))
         when_matched(trace, waits)
     held_up = standstill(trace)
     if focus is None and request is None:
@@ -227,7 +229,7 @@ def _deadlock_ns(trace: Trace, found: Standstill | None) -> int | None:
 def _without_layers(part: RankParts) -> RankParts:
     """The parts without what only the timeline needs: much memory in a long run."""
     samples = replace(part.samples, functions=EMPTY_LAYER, phases=EMPTY_LAYER)
-    return replace(part, blocking=EMPTY_LAYER, samples=samples)
+    return replace(part, samples=samples)
 
 
 def _parts(

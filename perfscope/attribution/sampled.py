@@ -27,11 +27,10 @@ class RankSamples:
 
     `functions` tells the stack (index in Trace.stacks) that speaks for each moment outside
     communication, `phases` the label (index in StackLabels.ids); NOTHING where unknown. `gap_stack`
-    is the stack that speaks for most of a gap. `phase_rows` are (start, end, label) of the sampled
-    phases, in order; `is_training` tells whether any of them is training.
+    is the stack that speaks for most of each gap, as `gaps_of` finds them. `phase_rows` are (start,
+    end, label) of the sampled phases, in order; `is_training` tells whether any is training.
     """
 
-    gaps: Gaps
     gap_stack: Int32s
     functions: Layer
     phases: Layer
@@ -69,7 +68,7 @@ def sample_ranks(
     gaps = [gaps_of(one.rank, one.blocking) for one in every]
     stacks = [one.rank.main_stacks for one in every]
     told = [place for place, rows in enumerate(stacks) if len(rows) and len(gaps[place].start)]
-    found = [RankSamples(own, _unknown(len(own.start)), *_NO_LAYERS) for own in gaps]
+    found = [RankSamples(_unknown(len(own.start)), *_NO_LAYERS) for own in gaps]
     if told:
         together = JoinedRanks.of(
             [every[place] for place in told],
@@ -77,7 +76,7 @@ def sample_ranks(
             [stacks[place] for place in told],
         )
         for place, own in zip(told, _sampled(together, labels, bare, ids), strict=True):
-            found[place] = RankSamples(gaps[place], **own)
+            found[place] = RankSamples(**own)
     return found
 
 

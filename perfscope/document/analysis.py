@@ -12,6 +12,7 @@ from perfscope.metrics.forgetting import (
     forget_completions,
     forget_partners,
     hold_narrower,
+    put_away_times,
 )
 from perfscope.metrics.results import Options
 from perfscope.progress import stage
@@ -26,16 +27,19 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
         UsageError: the options ask for what is not in the run.
     """
 
-    def matched(digested: Trace, waits: Waits) -> None:
+    def matched(digested: Trace, waits: Waits | None) -> None:
+        if waits is not None:
+            hold_narrower(digested, waits)
+            return
         for one in (trace, digested):  # where samples inside calls are told apart, ranks are others
             forget_completions(one)
-        hold_narrower(digested, waits)
 
     results = compute(trace, options, when_matched=matched, is_shown=True)
     forget_causes(results)
     stage("replaying the run")
     replay = SegmentReplay(results, when_chosen=forget_partners)
     forget_partners(results)  # also of a run that cannot be replayed
+    put_away_times(results)
     run = Facts(results, replay)
     findings = run_all(run)
     stage("writing down what was found")

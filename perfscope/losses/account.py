@@ -203,9 +203,10 @@ class _Making:
         if not operation or len(starts) != steps.count:
             return None
         pool = self._results.waits.pool
-        here = np.flatnonzero((pool.op == code_of(operation)) & (pool.enter >= starts[0]))
-        step = np.searchsorted(starts, pool.enter[here], side="right") - 1
-        ns = (pool.exit - pool.enter)[here].astype(np.float64)
+        enter = pool.enter
+        here = np.flatnonzero((pool.op == code_of(operation)) & (enter >= starts[0]))
+        step = np.searchsorted(starts, enter[here], side="right") - 1
+        ns = (pool.exit[here] - enter[here]).astype(np.float64)
         cells = Cells(step, pool.rank[here].astype(np.int64), np.zeros_like(step), ns)
         return cells.table(np.ones(len(ns), np.bool_), shape)
 

@@ -50,11 +50,11 @@ class Turns:
 
     @classmethod
     def _of(cls, program: Program, gap: Floats, transfer: Floats, steps: Steps) -> Turns:
-        ranks = len(program.ranks)
-        ends = program.engine.last_arrivals(gap, transfer, steps.of_row, steps.count)
+        ranks, units = len(program.ranks), steps.of_row
+        ends = program.engine.last_arrivals(gap, transfer, units, steps.count)
         lengths = np.diff(np.maximum.accumulate(ends), prepend=0.0)
         sums = engine.sums_by_unit(
-            gap, transfer, steps.of_row, program.row_rank, units=steps.count, ranks=ranks
+            gap, transfer, units, program.row_rank, units=steps.count, ranks=ranks
         ).reshape(steps.count, ranks, 2)
         busy, moving = sums[..., 0], sums[..., 1]
         idle = np.maximum(lengths - busy.max(axis=1), 0.0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, SmallCodes, narrowest
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES
 from perfscope.matching.collectives import as_bytes, members_of
@@ -46,7 +46,7 @@ class MessageEnds:
         request[self.rows[self.combined]] = own[self.combined] + 1
         return replace(pool, tag=tag, request=request)
 
-    def impossible(self, pool: Pool, send_of: Rows) -> Rows:
+    def impossible(self, pool: Pool, send_of: SmallCodes) -> Rows:
         """Channels in which a message would arrive before it was sent: they began elsewhere."""
         takes, channel = self.rows[self.sends :], self.channel[self.sends :]
         send = send_of[takes]
@@ -97,20 +97,25 @@ def _positions(pool: Pool, rows: Rows) -> Rows:
 class Messages:
     """Matched messages and what found no partner, as rows of the pool."""
 
-    send_of: Rows  # the send for every row that received or probed a message, -1 elsewhere
+    send_of: SmallCodes  # the send for every row that received or probed a message, -1 elsewhere
     unmatched_rows: Rows  # sends and receives without the other end, ascending
     # calls of which it is not known to or from which recorded rank their message went, ascending.
     # `MPI_PROC_NULL` is known to be nobody
     blind_rows: Rows
     matched: int  # messages of which both ends are known
 
-    def receive_of(self, pool: Pool) -> Rows:
+    def receive_of(self, pool: Pool) -> SmallCodes:
         """The row of the receive for every send that found one, -1 elsewhere."""
-        result = np.full(len(pool), -1, np.int64)
+        result = nowhere(pool)
         takes = pool.is_of(OperationClass.RECV, OperationClass.SENDRECV, OperationClass.IRECV)
         rows = np.flatnonzero(takes & (self.send_of >= 0))
         result[self.send_of[rows]] = rows
         return result
+
+
+def nowhere(pool: Pool) -> SmallCodes:
+    """A row of the pool for each of its rows, all of which are -1, none."""
+    return np.full(len(pool), -1, narrowest([np.array([-1, len(pool)])]))
 
 
 def match_messages(trace: Trace, pool: Pool, clocks_agree: Bools | None = None) -> Messages:

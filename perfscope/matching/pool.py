@@ -13,6 +13,7 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Ints, SmallCodes, blocks, narrowest, taken
 from perfscope.engine import engine
 from perfscope.matching.intervals import Times
+from perfscope.packed import PutsAway
 from perfscope.search import of_codes
 from perfscope.structures import dataclass
 from perfscope.trace.columns import Columns
@@ -24,7 +25,7 @@ Rows = Ints
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(PutsAway):
     """One row per operation, rank after rank; `rank` is a position in `Trace.ranks`."""
 
     rank: SmallCodes

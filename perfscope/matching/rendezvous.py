@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, SmallCodes
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES
 from perfscope.matching.intervals import Times
@@ -21,7 +21,7 @@ from perfscope.structures import dataclass
 class Calls:
     """Calls of one thread of each rank, rank after rank in program order; they do not overlap."""
 
-    pool_row: Rows
+    pool_row: SmallCodes
     enter: Times
     exit: Times
     starts: Rows  # where each rank's calls begin, shape (ranks + 1,)
@@ -39,7 +39,9 @@ class Rendezvous:
     waits: Bools  # whether `end` waits for `inside`
 
     @classmethod
-    def of(cls, pool: Pool, calls: Calls, *, send_of: Rows, wait_of: Rows) -> Rendezvous:
+    def of(
+        cls, pool: Pool, calls: Calls, *, send_of: SmallCodes, wait_of: SmallCodes
+    ) -> Rendezvous:
         """Looks at all sends.
 
         `send_of` is the send of each receive and `wait_of` the call in which a started operation

@@ -1,11 +1,12 @@
 """Splits every operation into waiting for others and transfer (docs/metrics.md, section 3)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, SmallCodes, narrowed
 from perfscope.engine import engine
 from perfscope.matching.clock_check import ClockCheck, check_clocks
 from perfscope.matching.codes import CODES
@@ -13,6 +14,7 @@ from perfscope.matching.collectives import Instances, Matched, match_collectives
 from perfscope.matching.intervals import Times
 from perfscope.matching.messages import Messages, match_messages
 from perfscope.matching.pool import Pool, Rows
+from perfscope.packed import PutsAway
 from perfscope.parallel import each
 from perfscope.structures import dataclass
 from perfscope.trace.model import Trace
@@ -26,7 +28,7 @@ def completed_requests(trace: Trace, pool: Pool) -> tuple[Rows, Rows]:
 
 
 @dataclass(frozen=True)
-class Waits:
+class Waits(PutsAway):
     """The split of every operation: [enter, need) is wait, [need, exit) transfer, where `known`.
 
     Columns are aligned with `pool`. `cause` is the row of the operation that determined `need`, -1
@@ -36,7 +38,7 @@ class Waits:
     pool: Pool
     need: Times
     known: Bools
-    cause: Rows
+    cause: SmallCodes
     for_receiver: Bools
     instances: Instances
     messages: Messages
@@ -59,19 +61,24 @@ _MATCHING: Sequence[Callable[[Trace, Pool], Any]] = (
 """None of these asks for what another one finds."""
 
 
-def split_operations(trace: Trace, *, is_used_up: bool = False) -> Waits:
+def split_operations(
+    trace: Trace, *, when_completed: Callable[[Trace], None] | None = None
+) -> Waits:
     """The wait and transfer of every recorded operation of every thread.
 
-    `is_used_up` says that the tables of the trace may become narrower meanwhile, as nobody else
-    asks for them.
+    `when_completed` says that the tables of the trace may become narrower meanwhile, as nobody else
+    asks for them. It is called as soon as nobody asks for the completions of requests.
     """
-    is_narrow = is_used_up and trace.kept is None  # the messages of pieces get numbers of their own
+    # the messages of pieces get numbers of their own
+    is_narrow = when_completed is not None and trace.kept is None
     tables = [rank.operations for rank in trace.ranks]
     pool = Pool.of(trace.ranks, tables, is_narrow=is_narrow)
     del tables
     collectives, messages, requests = each(
         lambda match: match(trace, pool), _MATCHING, rows=len(pool)
     )
+    if when_completed is not None:
+        when_completed(trace)
     clocks = check_clocks(trace, pool, collectives.instances, messages, requests)
     if clocks.reason:
         collectives = match_collectives(trace, pool, clocks.comparable)
@@ -91,10 +98,10 @@ def split_operations(trace: Trace, *, is_used_up: bool = False) -> Waits:
         pool=pool,
         need=need,
         known=known.view(np.bool_),
-        cause=cause,
+        cause=narrowed(cause),
         for_receiver=for_receiver.view(np.bool_),
         instances=instances,
-        messages=messages,
+        messages=replace(messages, send_of=narrowed(messages.send_of)),
         requests=requests,
         matched_calls=len(instances.members) + 2 * messages.matched,
         unmatched=_lost(pool, collectives, messages),

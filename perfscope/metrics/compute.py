@@ -36,7 +36,6 @@ from perfscope.metrics.host.pieces import resources_of_run
 from perfscope.metrics.host.stack_profile import stack_profile
 from perfscope.metrics.host.worker_use import worker_use
 from perfscope.metrics.results import Options, Results
-from perfscope.parallel import each
 from perfscope.progress import stage
 from perfscope.trace.model import Trace
 
@@ -45,7 +44,7 @@ def compute(
     trace: Trace,
     options: Options | None = None,
     *,
-    when_matched: Callable[[Trace, Waits], None] | None = None,
+    when_matched: Callable[[Trace, Waits | None], None] | None = None,
     is_shown: bool = False,
 ) -> Results:
     """Computes every metric of a run.
@@ -53,8 +52,8 @@ def compute(
     Args:
         trace: the run.
         options: what is asked for.
-        when_matched: called with the trace of the results and its waits when calls are matched;
-            the trace is used up then.
+        when_matched: called with the trace of the results and its waits when calls are matched, and
+            before without waits when completions are; the trace is used up then.
         is_shown: whether the timelines are shown, and so are found in bins as well.
 
     Raises:
@@ -114,12 +113,9 @@ def compute_prepared(prepared: Prepared, options: Options, *, is_shown: bool = F
 
 
 def _of_all_calls(prepared: Prepared) -> dict[str, Any]:
-    """The metrics that take longest, each of which walks over all calls."""
-    found: dict[str, Callable[[Prepared], Any]]
-    found = {
-        "communication": communication,
-        "collective_cost": collective_cost,
-        "only_peers": only_peers,
+    """The metrics that take most room, each of which walks over all calls: one after the other."""
+    return {
+        "communication": communication(prepared),
+        "collective_cost": collective_cost(prepared),
+        "only_peers": only_peers(prepared),
     }
-    values = each(lambda metric: metric(prepared), [*found.values()], rows=len(prepared.waits.pool))
-    return dict(zip(found, values, strict=True))

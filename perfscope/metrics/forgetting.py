@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 
 from perfscope.arrays import narrowed
+from perfscope.attribution.timeline import MOST_AT_ONCE
 from perfscope.matching.collectives import Instances
 from perfscope.matching.messages import Messages
 from perfscope.matching.pool import NARROWER, Pool
@@ -52,6 +53,24 @@ def forget_causes(results: Results) -> None:
         return
     _forget(results.waits, "cause", "for_receiver")
     _forget(results.waits.instances, "need", "cause", "last")
+
+
+def put_away_times(results: Results) -> None:
+    """Holds in half as many bits when calls began, waited and ended, once the replay is laid out.
+
+    Few ask for these of a long run from then on, and get them unpacked. Doing so twice changes
+    nothing.
+    """
+    waits = results.waits
+    if _replays_calls(results.trace) or len(waits.pool) <= MOST_AT_ONCE:
+        return
+    waits.put_away("need")
+    for name, shown in (("enter", "t0"), ("exit", "t1")):
+        held = waits.pool.put_away(name)
+        for place, rank in enumerate(results.trace.ranks):
+            table = cast("object", rank.operations)
+            if isinstance(table, Columns):
+                table.share_away(shown, held, int(waits.pool.offsets[place]))
 
 
 def forget_partners(results: Results) -> None:

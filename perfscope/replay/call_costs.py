@@ -50,7 +50,7 @@ class CallCosts:
         pool, instances = results.waits.pool, results.waits.instances
         carried = instances.size(pool).astype(np.int64)
         size, ranks = engine.collectives_of_rows(
-            instances.members, instances.starts, carried, program.pool_row, len(pool)
+            instances.members, instances.starts, carried, program.pool_row.all(), len(pool)
         )
         curves = _curves(results.collective_cost)
         return cls(program.row_op, size, narrowed(ranks), curves, _alike(results))

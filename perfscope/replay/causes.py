@@ -144,9 +144,9 @@ def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
     none = np.empty(0, np.int64)
     if program.pool_row is None or not 0 < len(table) <= program.segment_count:
         return none, none
-    closing = program.pool_row[program.cut_rows[1:, 0]]
+    closing = program.pool_row.at(program.cut_rows[1:, 0])
     enter = np.full(len(closing), focus.end_ns, np.int64)
-    enter[closing >= 0] = results.waits.pool.enter[closing[closing >= 0]]
+    enter[closing >= 0] = results.waits.pool.some("enter", closing[closing >= 0])
     step = np.searchsorted(table["t0"].astype(np.int64), enter, side="right") - 1
     return np.maximum(step, 0), step_numbers(table)
 

@@ -52,9 +52,9 @@ def is_small_enough(program: Program, queues: Sequence[EditedQueue]) -> bool:
     if not queues:
         return False
     rows = np.diff(program.cut_rows, axis=0).sum(axis=1)
-    hit = np.zeros(program.segment_count, np.bool_)
+    hit, segment_of = np.zeros(program.segment_count, np.bool_), program.row_segment
     for item in queues:
-        hit[program.row_segment[program.work.row[item.queue.first_piece]]] = True
+        hit[segment_of[program.work.row[item.queue.first_piece]]] = True
     return int(rows[hit & (rows > len(program.ranks))].sum()) <= MOST_ROWS
 
 
@@ -94,13 +94,14 @@ class _Sweep:
         queues: Sequence[EditedQueue],
     ) -> None:
         self._program, self._gap, self._transfer = program, gap, transfer
+        self._segment_of = program.row_segment
         self._queue_of = {
             item.queue.position: ReplayedQueue(item.queue, item.producers) for item in queues
         }
         self._takes: Takes = {row: leads for found in takes for row, leads in found.items()}
         self.places: dict[int, list[int]] = defaultdict(list)  # segment -> positions that take
         for item, found in zip(queues, takes, strict=True):
-            for segment in sorted({int(program.row_segment[row]) for row in found}):
+            for segment in sorted({int(self._segment_of[row]) for row in found}):
                 self.places[segment].append(item.queue.position)
         cuts = program.cut_rows
         self._is_plain = np.all(np.diff(cuts, axis=0) == 1, axis=1)
@@ -136,7 +137,7 @@ class _Sweep:
         program = self._program
         cuts = program.cut_rows
         arrival: dict[int, float] = {}
-        hubs = Hubs(program.needs, program.row_segment, segment)
+        hubs = Hubs(program.needs, self._segment_of, segment)
         ranks = range(len(program.ranks))
         place = [int(cuts[segment, rank]) + 1 for rank in ranks]
         left = [now + float(self._transfer[cuts[segment, rank]]) for rank in ranks]
@@ -169,7 +170,7 @@ class _Sweep:
         for need in needs.needs[needs.need_starts[row] : needs.need_starts[row + 1]].tolist():
             if need < 0:
                 known = hubs.latest(~need, arrival)
-            elif self._program.row_segment[need] != segment:
+            elif self._segment_of[need] != segment:
                 continue  # it arrived before the cut
             else:
                 known = arrival.get(need)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.arrays import Ints
+from perfscope.arrays import Ints, SmallCodes
 from perfscope.engine import engine
 from perfscope.replay.meetings import Meetings
 from perfscope.replay.program import Needs
@@ -42,11 +42,15 @@ class Dependencies:
         hubs = self.hub_starts, self.hub_rows, self.hub_parent
         return engine.needed_before(enter, hubs, self.row, self.on)
 
-    def renumbered(self, row_of: Ints) -> Dependencies:
+    def renumbered(self, row_of: SmallCodes) -> Dependencies:
         """The same with `row_of[row]` in place of each row."""
         on = np.where(self.on >= 0, row_of[np.maximum(self.on, 0)], self.on)
         return Dependencies(
-            self.hub_starts, row_of[self.hub_rows], self.hub_parent, row_of[self.row], on
+            self.hub_starts,
+            row_of[self.hub_rows].astype(np.int64, copy=False),
+            self.hub_parent,
+            row_of[self.row],
+            on,
         )
 
     def laid_out(self, row_count: int) -> Needs:

@@ -139,7 +139,7 @@ def _turned(program: Program, work: Work, edit: Edit) -> Floats:
         chosen = _chosen(program, work, replace(edit, account=Account.INPUT_WAIT))
         here = np.flatnonzero(chosen[: len(begin)])
         column = program.row_rank[work.row[here]].astype(np.int64)
-        result[here] = with_kept_workers(marks, edit.factor, column, begin[here])
+        result[here] = with_kept_workers(marks, edit.factor, column, begin.at(here))
     return result
 
 
@@ -217,7 +217,7 @@ def _times(program: Program, work: Work, edit: Edit) -> Ints:
     if marks is not None and begin is not None:
         column = program.row_rank[work.row[: len(begin)]]
         chosen = marks.chosen(edit, program.phase_ids)
-        result[: len(begin)] = marks.numbers(chosen, column, begin)
+        result[: len(begin)] = marks.numbers(chosen, column, begin.all())
     return result
 
 
@@ -271,7 +271,7 @@ def _before(program: Program, work: Work, until_ns: tuple[int, ...]) -> Bools:
     if program.begin_ns is not None:
         known = len(program.begin_ns)
         moments = np.asarray(until_ns, np.int64)[program.row_rank[work.row[:known]]]
-        result[:known] = program.begin_ns < moments
+        result[:known] = program.begin_ns.all() < moments
     return result
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Int32s, Ints
 from perfscope.attribution.focus import Focus
 from perfscope.attribution.soundness import why_spoiled
 from perfscope.engine import engine
@@ -71,6 +71,7 @@ class _Selection:
     instances: Instances
     chosen: Bools  # of the instances
     exchanges: Exchanges
+    inside: Bools  # which rows overlap the focus
     replayed: Bools
     pending: Bools  # in which a rank still waited for others when the focus or its life ended
 
@@ -130,19 +131,14 @@ def _replayed(results: Results, when_chosen: Callable[[Results], None] | None) -
 def _chosen(trace: Trace, focus: Focus, waits: Waits) -> Run:
     """The same; what chooses them goes with this function's end."""
     selection = _select(focus, waits)
-    _refuse_others(trace, focus, selection)
+    _refuse_others(trace, selection)
     _refuse_polling(trace, focus, selection)
     return _run(trace, focus, selection)
 
 
-def _inside(pool: Pool, focus: Focus) -> Bools:
-    inside: Bools = (pool.enter < focus.end_ns) & (pool.exit > focus.start_ns)
-    return inside
-
-
 def _select(focus: Focus, waits: Waits) -> _Selection:
     pool, instances = waits.pool, waits.instances
-    inside = _inside(pool, focus)
+    inside: Bools = (pool.enter < focus.end_ns) & (pool.exit > focus.start_ns)
     chosen = _chosen_instances(inside, instances)
     replayed = np.zeros(len(pool), dtype=bool)
     replayed[instances.members[chosen[instances.instance_of_member]]] = True
@@ -154,7 +150,7 @@ def _select(focus: Focus, waits: Waits) -> _Selection:
     pending[last] = (IS_COLLECTIVE[op] & ~replayed[last]) | HOLDING[op]
     exchanges = Exchanges.of(waits)
     replayed |= inside & of_codes(MESSAGES, pool.op) & exchanges.explained & ~pending
-    return _Selection(pool, instances, chosen, exchanges, replayed, pending)
+    return _Selection(pool, instances, chosen, exchanges, inside, replayed, pending)
 
 
 def _chosen_instances(inside: Bools, instances: Instances) -> Bools:
@@ -166,9 +162,9 @@ def _chosen_instances(inside: Bools, instances: Instances) -> Bools:
     return chosen & COLLECTIVES[instances.op]
 
 
-def _refuse_others(trace: Trace, focus: Focus, selection: _Selection) -> None:
+def _refuse_others(trace: Trace, selection: _Selection) -> None:
     pool = selection.pool
-    inside, explained = _inside(pool, focus), selection.replayed | selection.pending
+    inside, explained = selection.inside, selection.replayed | selection.pending
     main_tids = np.array([rank.main_tid for rank in trace.ranks])
     others = inside & ~of_codes(ALONE, pool.op)
     elsewhere = others & (pool.tid != main_tids[pool.rank])
@@ -203,7 +199,7 @@ def _refuse_others(trace: Trace, focus: Focus, selection: _Selection) -> None:
 def _refuse_polling(trace: Trace, focus: Focus, selection: _Selection) -> None:
     """How often a rank asks in vain depends on how long it has to wait: no work of its own."""
     pool = selection.pool
-    rows = np.flatnonzero(selection.exchanges.polls & _inside(pool, focus))
+    rows = np.flatnonzero(selection.exchanges.polls & selection.inside)
     spent = np.minimum(pool.exit[rows], focus.end_ns) - np.maximum(pool.enter[rows], focus.start_ns)
     by_rank = np.bincount(pool.rank[rows], spent, minlength=len(trace.ranks))
     worst = int(np.argmax(by_rank))
@@ -240,7 +236,7 @@ def _run(trace: Trace, focus: Focus, selection: _Selection) -> Run:
     )
 
 
-def _meetings(trace: Trace, selection: _Selection, call_of: Ints) -> Meetings:
+def _meetings(trace: Trace, selection: _Selection, call_of: Int32s) -> Meetings:
     """The collectives, as calls."""
     pool, instances, chosen = selection.pool, selection.instances, selection.chosen
     members = instances.members[chosen[instances.instance_of_member]]
@@ -261,7 +257,7 @@ def _meetings(trace: Trace, selection: _Selection, call_of: Ints) -> Meetings:
     if np.any((root < 0) & ((kind == Kind.FROM_ROOT) | (kind == Kind.TO_ROOT))):
         raise NotReplayableError("the root of a collective is not known")
     silent = silent_members(pool, members, starts[:-1], instance, op)
-    rows, is_later = call_of[members], NONBLOCKING_CODES[op]
+    rows, is_later = call_of[members].astype(np.int64), NONBLOCKING_CODES[op]
     ends, later = rows.copy(), np.flatnonzero(is_later[instance])
     ends[later] = call_of[selection.exchanges.wait_of[members[later]]]
     return Meetings(rows, starts, kind, root, ~is_later, silent, ends)

@@ -19,12 +19,14 @@ from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls
 from perfscope.metrics.host.cpu_delay import cpu_delays
 from perfscope.metrics.results import Results
+from perfscope.packed import PackedTimes
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.functions import Functions
 from perfscope.replay.kinds import call_kinds, segment_kinds, segment_steps
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Fixed, Needs, Program, Work
+from perfscope.replay.stretches import Stretches
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
@@ -48,7 +50,6 @@ class _Rows:
     """The rows without the work before them; as in a program."""
 
     rank: SmallCodes
-    segment: Int32s
     op: SmallCodes
     pool_row: Int32s
     transfer_ns: Floats
@@ -58,14 +59,15 @@ class _Rows:
     @classmethod
     def of(cls, run: Run, starts: Ints) -> _Rows:
         """Those of a run, of whose ranks each begins with a row of `starts`."""
-        row_of_call = np.arange(len(run.rank)) + 2 * run.rank + 1
+        row_of_call = np.arange(1, len(run.rank) + 1, dtype=np.int32)
+        row_of_call += run.rank  # each rank has two rows more than calls
+        row_of_call += run.rank
         cut_rows = cut_table(run.meetings.renumbered(row_of_call), starts)
         ranks = narrowed(np.arange(len(starts) - 1))
         return cls(
             transfer_ns=_transfer_ns(run, starts),
             needs=_needs(run, row_of_call, int(starts[-1])),
             rank=np.repeat(ranks, np.diff(starts)),
-            segment=_row_segments(cut_rows, starts),
             op=narrowed(_in_rows(run.op, run, starts, np.int32(-1))),
             pool_row=_in_rows(run.calls.pool_row, run, starts, np.int32(-1)),
             cut_rows=cut_rows,
@@ -111,7 +113,6 @@ def lay_out(results: Results, run: Run) -> Program:
     return Program(
         ranks=tuple(rank.number for rank in trace.ranks),
         row_rank=rows.rank,
-        row_segment=rows.segment,
         row_op=rows.op,
         segment_kind=segment_kind,
         work=pieces.work,
@@ -123,8 +124,8 @@ def lay_out(results: Results, run: Run) -> Program:
         needs=rows.needs,
         waits_at_end=_waits_at_end(results, times),
         phase_ids=results.phase_ids,
-        begin_ns=pieces.begin_ns,
-        pool_row=rows.pool_row,
+        begin_ns=PackedTimes(pieces.begin_ns),
+        pool_row=Stretches(rows.pool_row, step=1),
         segment_step=segment_steps(enter, step_starts),
         marks=marks,
         functions=Functions.of(results, pieces.stack, pieces.work.account, pieces.collects),
@@ -156,7 +157,7 @@ def _transfer_ns(run: Run, starts: Ints) -> Floats:
     return found
 
 
-def _needs(run: Run, row_of_call: Ints, row_count: int) -> Needs:
+def _needs(run: Run, row_of_call: Int32s, row_count: int) -> Needs:
     """For whom the rows wait that are no cuts."""
     meetings = run.meetings.without(is_cut(run.meetings, len(run.end)))
     if not len(meetings) and not len(run.messages[0]):
@@ -283,16 +284,6 @@ def _cut_times(results: Results, times: _Times, cut_rows: Ints) -> Ints:
     own = times.enter[times.of_rank(0)]
     found: Ints = np.concatenate([[results.focus.start_ns], own, [times.end[0]]])[cut_rows[:, 0]]
     return found
-
-
-def _row_segments(cut_rows: Ints, starts: Ints) -> Int32s:
-    """Segment of each row: a closing cut belongs to the segment it ends."""
-    segment = np.zeros(int(starts[-1]), np.int32)  # of what begins, too
-    number = np.arange(len(cut_rows) - 1, dtype=np.int32)
-    for position, first in enumerate((starts[:-1] + 1).tolist()):
-        rows = np.diff(cut_rows[:, position])
-        segment[first : int(starts[position + 1])] = np.repeat(number, rows)
-    return segment
 
 
 INCONSISTENT = "the ranks enter the same collectives in different orders"

@@ -22,8 +22,9 @@ def without_left_out(results: Results, program: Program, edit: Edit, transfer: F
     places = _phases_of(edit, program.phase_ids)
     if edit.keep_every is None or not places or program.pool_row is None:
         return transfer
-    known = np.flatnonzero(program.pool_row >= 0)
-    enter = results.waits.pool.enter[program.pool_row[known]].astype(np.int64)
+    calls = program.pool_row.all()
+    known = np.flatnonzero(calls >= 0)
+    enter = results.waits.pool.some("enter", calls[known])
     column = program.row_rank[known]
     chosen = _inside(results, program, edit, places, column, enter)
     rows, result = known[chosen], transfer.copy()

@@ -40,6 +40,7 @@ def measured_waits(results: Results, program: Program) -> MeasuredWaits:
     """The measured waiting of every row of the program."""
     assert program.pool_row is not None
     focus, pool = results.focus, results.waits.pool
+    calls, enter, leave = program.pool_row.all(), pool.enter, pool.exit
     inside = np.zeros(program.row_count)
     rows, before = [np.empty(0, np.int64)], [np.empty(0)]
     bounds = np.append(program.cut_rows[0], program.row_count)  # rows of a rank lie together
@@ -49,9 +50,9 @@ def measured_waits(results: Results, program: Program) -> MeasuredWaits:
             timeline.boundaries,
             timeline.accounts,
             INDEX[Account.COMMUNICATION_WAIT],
-            program.pool_row[first + 1 : end - 1],
-            pool.enter,
-            pool.exit,
+            calls[first + 1 : end - 1],
+            enter,
+            leave,
             focus.start_ns,
             focus.end_ns,
         )

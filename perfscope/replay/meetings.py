@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Ints, SmallCodes
 from perfscope.structures import dataclass
 
 
@@ -42,12 +42,12 @@ class Meetings:
         """The instance of each row."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def renumbered(self, row_of: Ints) -> Meetings:
+    def renumbered(self, row_of: SmallCodes) -> Meetings:
         """The same meetings with `row_of[row]` in place of each row."""
         if not len(self):
             return self
         root, ends = (np.where(rows >= 0, row_of[rows], -1) for rows in (self.root, self.ends))
-        rows = row_of[self.rows]
+        rows = row_of[self.rows].astype(np.int64, copy=False)
         return Meetings(rows, self.starts, self.kind, root, self.blocking, self.silent, ends)
 
     def without(self, left_out: Bools) -> Meetings:

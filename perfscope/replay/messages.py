@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.arrays import Bools, Ints
+from perfscope.arrays import Bools, Int32s, Ints, SmallCodes
+from perfscope.matching.messages import nowhere
 from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls, Rendezvous
 from perfscope.matching.waits import Waits
@@ -32,8 +33,8 @@ class Exchanges:
     started operation completed; -1 none.
     """
 
-    send_of: Ints
-    wait_of: Ints
+    send_of: SmallCodes
+    wait_of: SmallCodes
     started: Ints  # of each completed request: the row that created it, -1 not known
     finished: Ints  # the wait or test in which it completed, -1 not known
     explained: Bools  # rows of which is known for whom they wait
@@ -47,7 +48,7 @@ class Exchanges:
             return cls._none(len(pool))
         send_of = messages.send_of
         started, finished = waits.requests
-        wait_of = np.full(len(pool), -1, np.int64)
+        wait_of = nowhere(pool)
         known = (started >= 0) & (finished >= 0)
         wait_of[started[known]] = finished[known]
         explained = _explained(pool, send_of, messages.receive_of(pool))
@@ -63,12 +64,12 @@ class Exchanges:
 
     @classmethod
     def _none(cls, rows: int) -> Exchanges:
-        nowhere, empty = np.full(rows, -1, np.int64), np.empty(0, np.int64)
+        nowhere, empty = np.full(rows, -1, np.int32), np.empty(0, np.int64)
         never = np.zeros(rows, np.bool_)
         return cls(nowhere, nowhere, empty, empty, never, never)
 
 
-def _explained(pool: Pool, send_of: Ints, receive_of: Ints) -> Bools:
+def _explained(pool: Pool, send_of: SmallCodes, receive_of: SmallCodes) -> Bools:
     peer = pool.peer_number
     exchange = pool.is_of(OperationClass.SENDRECV)
     source = np.where(exchange, pool.seq, peer)
@@ -82,7 +83,7 @@ def _explained(pool: Pool, send_of: Ints, receive_of: Ints) -> Bools:
 
 
 def message_needs(
-    pool: Pool, exchanges: Exchanges, calls: Calls, call_of: Ints
+    pool: Pool, exchanges: Exchanges, calls: Calls, call_of: Int32s
 ) -> tuple[Ints, Ints]:
     """Pairs (call, call whose arrival it needs) of all messages.
 

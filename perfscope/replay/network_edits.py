@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.arrays import Bools, Floats, Ints, taken
+from perfscope.arrays import Bools, Floats, Ints
 from perfscope.engine import engine
 from perfscope.matching.pool import dense
 from perfscope.metrics.communication.collective_fusion import close_groups
@@ -45,11 +45,9 @@ class Fused:
         program, kept = self.program, np.flatnonzero(~self.removed)
         first = kept[:-1]
         kind = dense(program.segment_kind[first], program.segment_kind[kept[1:] - 1])
-        segment_of = np.cumsum(~self.removed, dtype=np.int32)[:-1] - 1  # of each unedited segment
         joined = replace(
             program,
             cut_rows=program.cut_rows[kept],
-            row_segment=taken(segment_of, program.row_segment),
             segment_kind=kind,
             is_asked_once=True,
             joined_of=Joined(self.unfused, ~self.removed),
@@ -225,7 +223,7 @@ def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: in
     own = program.cut_rows[1:-1, 0]
     if len(instances) and len(own):
         # the first member of a meeting of all ranks is a call of the first rank
-        first, called = instances.members[instances.starts[:-1]], program.pool_row[own]
+        first, called = instances.members[instances.starts[:-1]], program.pool_row.at(own)
         place = np.minimum(np.searchsorted(called, first.astype(called.dtype)), len(own) - 1)
         cut = np.where(called[place] == first, place, -1)
         sizes = np.where(cut >= 0, costs.size[own[cut]], 0)

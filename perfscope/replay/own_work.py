@@ -40,7 +40,7 @@ def least_uneven_s(program: Program, *, after: Sequence[Edit] = ()) -> float:
 def _waited(program: Program, delays: Sequence[CpuDelay]) -> tuple[Floats, Floats]:
     """Waiting in the work of each segment and rank, told and at most, shape (segments, ranks)."""
     assert program.begin_ns is not None
-    begin, row = program.begin_ns, program.work.row[: len(program.begin_ns)]
+    begin, row = program.begin_ns.all(), program.work.row[: len(program.begin_ns)]
     ranks = len(program.ranks)
     shape = program.segment_count, ranks
     cell = program.row_segment[row].astype(np.int64) * ranks + program.row_rank[row]

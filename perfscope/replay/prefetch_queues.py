@@ -79,7 +79,7 @@ def _last_end(program: Program, pieces: Ints) -> int:
     """When the rank's last piece of input wait ends; 0 without any."""
     if program.begin_ns is None or not len(pieces):
         return 0
-    return int(program.begin_ns[pieces[-1]] + program.work.ns[pieces[-1]])
+    return int(program.begin_ns.at(pieces[-1:])[0] + program.work.ns[pieces[-1]])
 
 
 def _by_end(rows: Table) -> Table:
@@ -91,7 +91,7 @@ def _pieces_of(
 ) -> Gets | None:
     """The pieces of input wait that each get is; None where some get has none."""
     assert program.begin_ns is not None
-    starts = program.begin_ns[pieces]
+    starts = program.begin_ns.at(pieces)
     ends = starts + program.work.ns[pieces].astype(np.int64)
     first = np.searchsorted(ends, begin, side="right")
     behind = np.searchsorted(starts, end, side="left")

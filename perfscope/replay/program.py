@@ -16,8 +16,10 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
 from perfscope.engine import engine as compiled
 from perfscope.metrics.host.cpu_delay import CpuDelay
+from perfscope.packed import PackedTimes
 from perfscope.replay.functions import Functions
 from perfscope.replay.occurrences import Marks
+from perfscope.replay.stretches import Stretches
 from perfscope.structures import dataclass
 
 # A long run has many rows and pieces of work: columns take no more room than they need.
@@ -124,7 +126,6 @@ class Program:
 
     ranks: tuple[int, ...]
     row_rank: SmallCodes  # column of the row's rank, shape (rows,)
-    row_segment: Int32s  # shape (rows,)
     row_op: SmallCodes  # operation code, -1 of starts and ends, shape (rows,)
     segment_kind: Ints  # segments of one kind lie at the same place of a step, shape (segments,)
     work: Work
@@ -138,9 +139,9 @@ class Program:
     """Ranks that wait in their finalization for the last one to come, shape (ranks,)."""
     phase_ids: tuple[str, ...] = ()
     """What `phase` holds indices of."""
-    begin_ns: Ints | None = None
+    begin_ns: PackedTimes | None = None
     """When each piece of work began in the recorded run, shape (pieces,)."""
-    pool_row: Int32s | None = None
+    pool_row: Stretches | None = None
     """The row of the pool of all operations that each row is, -1 none, shape (rows,)."""
     segment_step: Ints | None = None
     """The step in which each segment ends, in order; None where no steps are known."""
@@ -165,6 +166,12 @@ class Program:
         """Number of rows of all ranks."""
         return int(self.row_rank.shape[0])
 
+    @property
+    def row_segment(self) -> Int32s:
+        """Segment of each row, shape (rows,); made anew for whoever asks."""
+        cuts = np.ascontiguousarray(self.cut_rows, np.int64).ravel()
+        return compiled.row_segments(cuts, self.cut_rows.shape[1], self.row_count)
+
     @cached_property
     def delays(self) -> tuple[CpuDelay, ...]:
         """When ranks waited for CPUs; nothing where that is not known of all."""
@@ -179,7 +186,7 @@ class Program:
             column = self.row_rank[self.work.row[:known]]
             for place, delay in enumerate(self.delays):
                 mine = np.flatnonzero(column == place)
-                begin = self.begin_ns[mine]
+                begin = self.begin_ns.at(mine)
                 found[mine] = delay.between(begin, begin + self.work.ns[mine])
         return np.minimum(found, self.work.ns)
 

@@ -234,8 +234,9 @@ class SegmentReplay:
         """Whether some rank spends so long in it that the waiting in it may matter."""
         pool, focus = self._results.waits.pool, self._results.focus
         rows = np.flatnonzero(pool.is_of(OperationClass.COMMUNICATOR))
-        begin = np.maximum(pool.enter[rows], focus.start_ns)
-        ns = np.maximum(np.minimum(pool.exit[rows], focus.end_ns) - begin, 0)
+        enter, leave = (pool.some(name, rows) for name in ("enter", "exit"))
+        begin = np.maximum(enter, focus.start_ns)
+        ns = np.maximum(np.minimum(leave, focus.end_ns) - begin, 0)
         spent = np.bincount(pool.rank[rows], ns)
         return float(spent.max(initial=0.0)) > CREATION_SHARE * self._focus_ns
 

@@ -11,6 +11,7 @@ from perfscope.engine import engine
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.program import Program
+from perfscope.replay.stretches import Stretches
 from perfscope.search import places
 from perfscope.structures import dataclass
 
@@ -26,11 +27,16 @@ class Steps:
     each goes by its own. Where all meet, all are in the step of the first rank.
     """
 
-    of_row: Int32s  # the unit of each row of the program, shape (rows,)
+    stretches: Stretches  # the unit of each row of the program
     count: int  # how many units there are
     numbers: Ints  # of the steps that begin the units, shape (count,); empty where none are known
     size: int  # steps or segments to a unit
     place_of_pieces: Callable[[Ints], Int32s]  # of some, ascending: steps or segments
+
+    @property
+    def of_row(self) -> Int32s:
+        """The unit of each row of the program, shape (rows,); made anew for whoever asks."""
+        return self.stretches.all()
 
     def of_pieces(self, pieces: Ints) -> Ints:
         """The unit in which some pieces of work began, which ascend; of all it would be long."""
@@ -52,7 +58,7 @@ class Steps:
         size = max(1, -(-whole * len(program.ranks) // MOST_CELLS))
         if size > 1:
             of_row = of_row // np.int32(size)
-        return cls(of_row, -(-whole // size), numbers[::size], size, of_pieces)
+        return cls(Stretches(of_row, step=0), -(-whole // size), numbers[::size], size, of_pieces)
 
 
 @dataclass(frozen=True)
@@ -99,8 +105,8 @@ def _by_row(program: Program, of_row: Int32s) -> tuple[Int32s, _OfPieces]:
 
 def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[Int32s, _OfPieces]:
     """The place of the step of each row, and what tells that of pieces of work."""
-    calls, enter, focus = program.pool_row, results.waits.pool.enter, results.focus
-    assert calls is not None
+    assert program.pool_row is not None
+    calls, enter, focus = program.pool_row.all(), results.waits.pool.enter, results.focus
     met = program.cut_rows[:, 0]
     begin = np.full(len(met), focus.start_ns, np.int64)
     begin[calls[met] >= 0] = enter[calls[met][calls[met] >= 0]]
@@ -108,16 +114,17 @@ def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[I
     cuts = np.maximum.accumulate(clocks[0].at(begin)).astype(np.int32)
     starts = np.append(program.cut_rows[0], program.row_count)  # rows of a rank lie together
     told = [(clock.starts_ns, clock.places) for clock in clocks]
-    segment = program.row_segment
-    of_row = engine.units_of_calls(told, starts, segment, cuts, calls, enter, focus.start_ns)
+    of_row = engine.units_of_calls(
+        told, starts, program.row_segment, cuts, calls, enter, focus.start_ns
+    )
     of_row[program.cut_rows] = cuts[:, None]
     began = program.begin_ns
     if began is None:
         return _by_row(program, of_row)
 
     def of_pieces(pieces: Ints) -> Int32s:
-        row, moments = program.work.row[pieces], began[pieces]
+        row, moments = program.work.row[pieces], began.at(pieces)
         edges = np.searchsorted(row, starts.astype(np.int32))
-        return engine.units_of_moments(told, edges, segment, cuts, moments, row)
+        return engine.units_of_moments(told, edges, program.row_segment, cuts, moments, row)
 
     return of_row, of_pieces

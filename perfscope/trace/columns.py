@@ -8,7 +8,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.packed import PackedTimes
+from perfscope.structures import dataclass
 from perfscope.trace.model import Table
+
+
+@dataclass(frozen=True)
+class _Away:
+    """A column that somebody else holds packed, among others."""
+
+    held: PackedTimes
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, slice) or key.step not in (None, 1):
+            return self.all()[key]
+        begin, end, _ = key.indices(len(self))
+        return self.held.between(self.first + begin, self.first + max(begin, end))
+
+    def all(self) -> npt.NDArray[Any]:
+        """All of it, unpacked anew."""
+        return self.held.between(self.first, self.end)
 
 
 class Columns:
@@ -20,7 +44,7 @@ class Columns:
 
     def __init__(self, dtype: np.dtype[np.void], columns: Mapping[str, npt.NDArray[Any]]) -> None:
         self.dtype = dtype
-        self._columns = dict(columns)
+        self._columns: dict[str, npt.NDArray[Any] | _Away] = dict(columns)
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))
@@ -28,7 +52,8 @@ class Columns:
     def __getitem__(self, key: Any) -> Any:
         """A column, a row, or the rows that a slice, a mask or places choose."""
         if isinstance(key, str):
-            return self._columns[key]
+            column = self._columns[key]
+            return column.all() if isinstance(column, _Away) else column
         if isinstance(key, int | np.integer):
             return self[int(key) : int(key) + 1 or None][0]
         chosen = {name: column[key] for name, column in self._columns.items()}
@@ -46,8 +71,16 @@ class Columns:
 
     def share(self, name: str, values: npt.NDArray[Any]) -> None:
         """Has a column be seen in another array, which holds the same values."""
-        self._columns[name] = values.view()
-        self._columns[name].flags.writeable = False
+        shown = values.view()
+        shown.flags.writeable = False
+        self._columns[name] = shown
+
+    def share_away(self, name: str, held: PackedTimes, first: int) -> None:
+        """Has a column be seen in what holds it packed, from one of its rows on.
+
+        Whoever asks for it gets it unpacked anew.
+        """
+        self._columns[name] = _Away(held, first, first + len(self))
 
     def forget(self, names: Iterable[str]) -> None:
         """Lets go of columns: nobody may ask for them any more, nor for them of a row."""

@@ -25,6 +25,7 @@ COMMON = {
     "memory",
     "output",
     "own_files",
+    "packed",
     "progress",
     "parallel",
     "places",

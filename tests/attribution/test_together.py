@@ -13,7 +13,7 @@ from perfscope.attribution.cycles import surprise
 from perfscope.attribution.recurring import AGREE, _periodic, _Seen
 from perfscope.attribution.sampled import RankSamples, sample_ranks
 from perfscope.attribution.stack_rules import label_stacks
-from perfscope.attribution.together import Asked
+from perfscope.attribution.together import Asked, gaps_of
 from perfscope.cli.main import main
 from perfscope.matching.intervals import Layer
 from perfscope.schema.enums import PhaseKind
@@ -83,12 +83,12 @@ def assert_speaks_once(every: list[Asked], found: list[RankSamples]) -> None:
     for one, samples in zip(every, found, strict=True):
         times = np.concatenate([samples.functions.starts, *samples.phase_rows[:2]])
         assert np.all((times >= one.rank.start_ns) & (times <= one.rank.end_ns))
-        inside = in_gaps(one.rank.main_stacks["t"], samples)
+        inside = in_gaps(one.rank.main_stacks["t"], one)
         assert bool(len(samples.functions.starts)) >= bool(inside.any())
 
 
-def in_gaps(times: Ints, samples: RankSamples) -> Bools:
-    gaps = samples.gaps
+def in_gaps(times: Ints, asked_of: Asked) -> Bools:
+    gaps = gaps_of(asked_of.rank, asked_of.blocking)
     place = np.searchsorted(gaps.start, times, side="right") - 1
     return np.asarray((place >= 0) & (times < gaps.end[np.maximum(place, 0)]))
 

@@ -143,7 +143,8 @@ def test_calls_of_a_trace_that_is_used_up_are_matched_in_few_bits() -> None:
         for rank in other.ranks:
             columns = {name: rank.operations[name].copy() for name in OPERATION_DTYPE.names or ()}
             rank.operations = cast("Table", Columns(OPERATION_DTYPE, columns))
-        wide, narrow = split_operations(trace), split_operations(other, is_used_up=True)
+        wide = split_operations(trace)
+        narrow = split_operations(other, when_completed=lambda _: None)
         assert narrow.pool.rank.dtype == narrow.pool.peer.dtype == np.int8
         assert narrow.pool.sent.dtype in (np.int8, np.int16, np.int32)
         for name in ("need", "known", "cause", "for_receiver"):

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import pytest
 
 from benchmarks.engine.recording_trace import write_recording
 from perfscope.document.analysis import analysis
@@ -11,6 +12,7 @@ from perfscope.document.build import build
 from perfscope.findings.core.catalog import run_all
 from perfscope.findings.facts.facts import Facts
 from perfscope.matching.waits import Waits
+from perfscope.metrics import forgetting
 from perfscope.metrics.compute import compute
 from perfscope.metrics.forgetting import forget_completions, forget_partners, hold_narrower
 from perfscope.metrics.results import Options
@@ -25,8 +27,14 @@ from tests.findings.network.test_network_bound import messages
 from tests.support.trace_builder import TraceBuilder
 
 
-def test_the_document_is_that_of_a_run_that_is_kept(tmp_path: Path) -> None:
-    write_recording(tmp_path / "run", 2, 6_000)
+@pytest.mark.parametrize(("calls", "most"), [(6_000, None), (6_000, 0), (12_000, 0)])
+def test_the_document_is_that_of_a_run_that_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int, most: int | None
+) -> None:
+    """Also where times are put away, of ranks that are kept by column and of others."""
+    if most is not None:
+        monkeypatch.setattr(forgetting, "MOST_AT_ONCE", most)
+    write_recording(tmp_path / "run", 2, calls)
     results = compute(open_recording(tmp_path / "run"), Options(), is_shown=True)
     kept = Facts(results, SegmentReplay(results))
     assert kept.replay.available
@@ -58,9 +66,11 @@ def test_completions_of_a_long_run_go_when_its_calls_are_matched(tmp_path: Path)
     assert all(len(rank.completions) for rank in trace.ranks)
     seen: list[int] = []
 
-    def matched(digested: Trace, waits: Waits) -> None:
+    def matched(digested: Trace, waits: Waits | None) -> None:
+        if waits is not None:
+            hold_narrower(digested, waits)
+            return
         forget_completions(digested)
-        hold_narrower(digested, waits)
         seen.extend(len(rank.completions) for rank in digested.ranks)
 
     results = compute(trace, Options(), when_matched=matched)

@@ -42,7 +42,7 @@ def with_steps_at_meetings(trace: Trace) -> Trace | None:
     program = SegmentReplay(results).program
     if program is None or program.pool_row is None or program.segment_count < 2:
         return None
-    rows = program.pool_row[program.cut_rows[1:-1, 0]]
+    rows = program.pool_row.at(program.cut_rows[1:-1, 0])
     moments = [results.focus.start_ns, *results.waits.pool.exit[rows].tolist()]
     marks = TraceBuilder(1, end_s=results.focus.end_ns * 1e-9)
     for number, (begin, end) in enumerate(pairwise(moments)):

@@ -39,8 +39,9 @@ def program_of(results: Results) -> Program:
 
 def columns(program: Program) -> list[list[Any]]:
     work, fixed = program.work, program.fixed
+    assert program.begin_ns is not None
     found = program.functions
-    every = (work.row, work.account, work.ns, program.phase, program.stack, program.begin_ns)
+    every = (work.row, work.account, work.ns, program.phase, program.stack, program.begin_ns.all())
     rest = (fixed.row, fixed.ns, found.of_piece, found.activity)
     return [np.asarray(column).tolist() for column in every + rest]
 

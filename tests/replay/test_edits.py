@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfscope.attribution.ledger import INDEX
+from perfscope.packed import PackedTimes
 from perfscope.replay.edits import apply_edits
 from perfscope.replay.functions import Functions
 from perfscope.replay.model import Edit, Level
@@ -28,7 +29,6 @@ def program(table: Sequence[Sequence[float]], account: int = TRAINING) -> Progra
     return Program(
         ranks=tuple(range(ranks)),
         row_rank=np.repeat(np.arange(ranks, dtype=np.int32), rows),
-        row_segment=np.tile(np.maximum(np.arange(rows, dtype=np.int32) - 1, 0), ranks),
         segment_kind=np.zeros(segments, dtype=np.int64),
         work=Work(
             row=cut_rows[1:].ravel().astype(np.int32),
@@ -63,7 +63,7 @@ def marked(made: Program) -> Program:
         account=made.work.account[some].astype(np.int64),
         epoch=np.full(int(some.sum()), -1, np.int64),
     )
-    return replace(made, begin_ns=begin, marks=marks)
+    return replace(made, begin_ns=PackedTimes(begin), marks=marks)
 
 
 def by_segment(made: Program, work: Work) -> list[list[float]]:
@@ -163,13 +163,13 @@ def test_edits_apply_one_after_the_other() -> None:
 def test_an_edit_until_a_moment_leaves_later_work_alone() -> None:
     """Segments begin at 0 and 100 ns; rank 0 is edited until then, rank 1 not at all."""
     made = program([[10, 20], [30, 40]])
-    made = replace(made, begin_ns=np.array([0, 0, 100, 100]))
+    made = replace(made, begin_ns=PackedTimes(np.array([0, 0, 100, 100])))
     work = apply_edits(made, [Edit(until_ns=(100, 0))])
     assert by_segment(made, work) == [[0.0, 20.0], [30.0, 40.0]]
 
 
 def test_until_a_moment_ranks_are_leveled_before_it_only() -> None:
-    made = replace(program([[10, 20], [30, 40]]), begin_ns=np.array([0, 0, 100, 100]))
+    made = replace(program([[10, 20], [30, 40]]), begin_ns=PackedTimes(np.array([0, 0, 100, 100])))
     work = apply_edits(made, [Edit(level=Level.MEDIAN, until_ns=(100, 100))])
     assert by_segment(made, work) == [[10.0, 10.0], [30.0, 40.0]]
 

@@ -16,6 +16,7 @@ void bind_leveling(nanobind::module_ &module);
 void bind_matching(nanobind::module_ &module);
 void bind_memory(nanobind::module_ &module);
 void bind_otf2(nanobind::module_ &module);
+void bind_packed_times(nanobind::module_ &module);
 void bind_paraver(nanobind::module_ &module);
 void bind_protobuf(nanobind::module_ &module);
 void bind_recording(nanobind::module_ &module);

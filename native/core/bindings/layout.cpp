@@ -3,7 +3,10 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "small_codes.h"
 
+#include <algorithm>
+#include <limits>
 #include <nanobind/stl/tuple.h>
 #include <tuple>
 
@@ -27,23 +30,38 @@ NumbersOf<int64_t> numbers(const Ints &column)
     return {column.data(), column.size()};
 }
 
-nb::tuple chosen(const std::tuple<Ints, Ints, Column<int32_t>, Column<uint16_t>> &columns, const Bytes &is_chosen,
+nb::tuple chosen(const std::tuple<Ints, Ints, Codes, Column<uint16_t>> &columns, const Bytes &is_chosen,
                  size_t ranks, int64_t start, int64_t end)
 {
     const auto &[enter, leave, rank, op] = columns;
     const size_t count = enter.size();
-    check(leave.size() == count && rank.size() == count && op.size() == count && is_chosen.size() == count &&
-          are_below(rank, ranks) && std::is_sorted(rank.data(), rank.data() + count));
+    const auto is_ascending = [&](const auto &held) {
+        return are_below(held, ranks) && std::is_sorted(held.data(), held.data() + count);
+    };
+    check(leave.size() == count && size_of(rank) == count && op.size() == count && is_chosen.size() == count &&
+          count < static_cast<size_t>(std::numeric_limits<int32_t>::max()) && std::visit(is_ascending, rank));
     ChosenCalls found;
     {
         const nb::gil_scoped_release unlocked;
-        found = choose_calls({enter.data(), leave.data(), rank.data(), op.data(), count, ranks}, is_chosen.data(), start,
-                             end);
+        found = choose_calls({enter.data(), leave.data(), codes_of(rank), op.data(), count, ranks}, is_chosen.data(),
+                             start, end);
     }
     return nb::make_tuple(to_numpy(std::move(found.call)), to_numpy(std::move(found.enter)),
-                          to_numpy(std::move(found.exit)), to_numpy(std::move(found.rank)),
+                          to_numpy(std::move(found.exit)), codes_to_numpy(std::move(found.rank)),
                           to_numpy(std::move(found.op)), to_numpy(std::move(found.starts)),
                           to_numpy(std::move(found.place)));
+}
+
+auto segments(const Ints &cuts, size_t ranks, size_t rows)
+{
+    check(ranks && cuts.size() % ranks == 0 && cuts.size() / ranks < static_cast<size_t>(std::numeric_limits<int32_t>::max()) &&
+          are_below(cuts, rows));
+    std::vector<int32_t> found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = row_segments(numbers(cuts), ranks, rows);
+    }
+    return to_numpy(std::move(found));
 }
 
 nb::tuple of_meetings(const std::tuple<Ints, Ints, Ints, Ints, Bytes, Ints> &columns)
@@ -84,6 +102,7 @@ void bind_layout(nb::module_ &module)
 {
     module.def("chosen_calls", &chosen, nb::arg("columns"), nb::arg("is_chosen"), nb::arg("ranks"), nb::arg("start"),
                nb::arg("end"));
+    module.def("row_segments", &segments, nb::arg("cuts"), nb::arg("ranks"), nb::arg("rows"));
     module.def("needs_of_meetings", &of_meetings, nb::arg("columns"));
     module.def("needed_before", &before, nb::arg("arrival"), nb::arg("hubs"), nb::arg("row"), nb::arg("on"));
 }

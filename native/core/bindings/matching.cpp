@@ -88,15 +88,17 @@ nb::tuple requests(const nb::handle &pool, const nb::tuple &codes, const std::ve
     return nb::make_tuple(to_numpy(std::move(found.started)), to_numpy(std::move(found.finished)));
 }
 
-nb::tuple rendezvous(const nb::handle &pool, const nb::tuple &codes, const nb::tuple &threads, const Ints &send_of,
-                     const Ints &wait_of)
+nb::tuple rendezvous(const nb::handle &pool, const nb::tuple &codes, const nb::tuple &threads,
+                     const AnyColumn &send_of, const AnyColumn &wait_of)
 {
     const PoolColumns columns(pool, codes);
     const CallColumns calls = columns.view();
     const auto column = [&](size_t place) { return nb::cast<Ints>(threads[place], false); };
-    const Ints row = column(0), enter = column(1), leave = column(2), starts = column(3);
-    const bool fits = enter.size() == row.size() && leave.size() == row.size() && starts.size() == calls.ranks + 1 &&
-                      send_of.size() == calls.count && wait_of.size() == calls.count &&
+    const AnyColumn row = nb::cast<AnyColumn>(threads[0], false);
+    const Ints enter = column(1), leave = column(2), starts = column(3);
+    const size_t count = size_of(row);
+    const bool fits = enter.size() == count && leave.size() == count && starts.size() == calls.ranks + 1 &&
+                      size_of(send_of) == calls.count && size_of(wait_of) == calls.count &&
                       are_rows(send_of, calls.count, -1) && are_rows(wait_of, calls.count, -1) &&
                       are_rows(row, calls.count, 0);
     if (!fits)
@@ -104,8 +106,9 @@ nb::tuple rendezvous(const nb::handle &pool, const nb::tuple &codes, const nb::t
     Rendezvous found;
     {
         const nb::gil_scoped_release unlocked;
-        found = find_rendezvous(calls, {row.data(), enter.data(), leave.data(), starts.data(), row.size()},
-                                send_of.data(), wait_of.data());
+        found = find_rendezvous(
+            calls, {numbers_of<int64_t>(row), enter.data(), leave.data(), starts.data(), count},
+            numbers_of<int64_t>(send_of), numbers_of<int64_t>(wait_of));
     }
     return nb::make_tuple(to_numpy(std::move(found.end)), to_numpy(std::move(found.inside)),
                           to_numpy(std::move(found.waits)));

@@ -17,6 +17,7 @@ NB_MODULE(_core, module)
     perfscope::bind_matching(module);
     perfscope::bind_memory(module);
     perfscope::bind_otf2(module);
+    perfscope::bind_packed_times(module);
     perfscope::bind_paraver(module);
     perfscope::bind_protobuf(module);
     perfscope::bind_recording(module);

@@ -39,6 +39,7 @@ public:
             throw nanobind::value_error("the columns are not equally long");
     }
     NumbersOfAnyWidth<Number> data() const { return numbers_of<Number>(column_); }
+    const AnyColumn &column() const { return column_; }
 
 private:
     AnyColumn column_;
@@ -109,6 +110,11 @@ inline bool are_rows(const Ints &rows, size_t count, int64_t least)
     return std::all_of(rows.data(), rows.data() + rows.size(), [count, least](int64_t row) {
         return row >= least && row < static_cast<int64_t>(count);
     });
+}
+
+inline bool are_rows(const AnyColumn &rows, size_t count, int64_t least)
+{
+    return std::visit([&](const auto &held) { return are_between(held, least, count); }, rows);
 }
 
 } // namespace perfscope

@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "small_codes.h"
 
 #include <limits>
 #include <nanobind/stl/tuple.h>
@@ -44,15 +45,15 @@ nb::tuple of_rows(const Numbers64 &members, const Numbers64 &starts, const Numbe
 }
 
 auto closely(const std::tuple<Numbers64, Numbers64> &instances, const std::tuple<Numbers64, Numbers64, Numbers64> &kinds,
-             const std::tuple<Numbers64, Numbers64, Small> &calls, const Numbers64 &order, int64_t most_ns)
+             const std::tuple<Numbers64, Numbers64, Codes> &calls, const Numbers64 &order, int64_t most_ns)
 {
     const auto &[comm, seq, op] = kinds;
     const auto &[enter, leave, rank] = calls;
     check(comm.size() == seq.size() && seq.size() == op.size() && enter.size() == leave.size() &&
-          leave.size() == rank.size() && are_below(order, comm.size()));
-    const InstanceMembers own = instances_of(std::get<0>(instances), std::get<1>(instances), comm.size(), rank.size());
+          leave.size() == size_of(rank) && are_below(order, comm.size()));
+    const InstanceMembers own = instances_of(std::get<0>(instances), std::get<1>(instances), comm.size(), size_of(rank));
     const InstanceKinds kind{comm.data(), seq.data(), op.data()};
-    const CallTimes times{enter.data(), leave.data(), rank.data()};
+    const CallTimes times{enter.data(), leave.data(), codes_of(rank)};
     std::vector<uint8_t> found;
     {
         const nb::gil_scoped_release unlocked;

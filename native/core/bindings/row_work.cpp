@@ -170,15 +170,16 @@ auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const
     return to_numpy(std::move(found));
 }
 
-auto by_key(const Floats &values, const Rows &rows, const Small &keys, size_t count, const std::optional<Rows> &of_key)
+auto by_key(const Floats &values, const Rows &rows, const Codes &keys, size_t count, const std::optional<Rows> &of_key)
 {
     const auto fits = [&](int32_t key) { return key < 0 || static_cast<size_t>(key) < (of_key ? of_key->size() : count); };
-    check(values.size() == rows.size() && are_below(rows, keys.size()) && (!of_key || are_below(*of_key, count)) &&
-          std::all_of(keys.data(), keys.data() + keys.size(), fits));
+    const auto fit = [&](const auto &held) { return std::all_of(held.data(), held.data() + held.size(), fits); };
+    check(values.size() == rows.size() && are_below(rows, size_of(keys)) && (!of_key || are_below(*of_key, count)) &&
+          std::visit(fit, keys));
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = sums_by_key(values.data(), rows.data(), rows.size(), keys.data(), of_key ? of_key->data() : nullptr, count);
+        found = sums_by_key(values.data(), rows.data(), rows.size(), codes_of(keys), of_key ? of_key->data() : nullptr, count);
     }
     return to_numpy(std::move(found));
 }

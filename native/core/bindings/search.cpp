@@ -5,6 +5,7 @@
 #include "bindings.h"
 #include "grouping.h"
 #include "reducers/like_rows.h"
+#include "small_codes.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
@@ -123,14 +124,14 @@ static auto of_codes(const Marks &wanted, const Column<uint16_t> &codes)
 using Small = Column<int32_t>;
 using Values = Column<double>;
 
-static nb::tuple rows_alike(const Small &ranks, const Small &units, const Small &ops, size_t unit_count)
+static nb::tuple rows_alike(const Codes &ranks, const Small &units, const Codes &ops, size_t unit_count)
 {
-    if (units.size() != ranks.size() || ops.size() != ranks.size() || !are_below(units, unit_count))
+    if (units.size() != size_of(ranks) || units.size() != size_of(ops) || !are_below(units, unit_count))
         throw nb::value_error("the units of time do not fit the rows");
     LikeRows found;
     {
         const nb::gil_scoped_release unlocked;
-        found = like_rows(ranks.data(), units.data(), ops.data(), ranks.size(), unit_count);
+        found = like_rows(codes_of(ranks), units.data(), codes_of(ops), units.size(), unit_count);
     }
     return nb::make_tuple(to_numpy(std::move(found.numbers)), found.count);
 }

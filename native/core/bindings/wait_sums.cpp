@@ -33,9 +33,7 @@ public:
           for_receiver_(nb::cast<Bytes>(receiver_object_, false))
     {
         check(known_.size() == calls_.count && for_receiver_.size() == calls_.count &&
-              std::all_of(cause_.data(), cause_.data() + calls_.count, [&](int64_t row) {
-                  return row >= -1 && row < static_cast<int64_t>(calls_.count);
-              }));
+              are_rows(cause_.column(), calls_.count, -1));
     }
     const CallColumns &calls() const { return calls_; }
     SplitCalls view() const { return {need_.data(), known_.data(), cause_.data(), for_receiver_.data()}; }
@@ -44,7 +42,8 @@ private:
     PoolColumns pool_;
     CallColumns calls_;
     nb::object known_object_, receiver_object_;
-    Named<int64_t> need_, cause_;
+    Named<int64_t> need_;
+    NamedAny<int64_t> cause_;
     Bytes known_, for_receiver_;
 };
 
@@ -59,17 +58,17 @@ auto by_operation(const nb::handle &waits, const nb::tuple &codes, size_t count)
     return to_numpy(std::move(found));
 }
 
-nb::tuple alike(const nb::handle &waits, const nb::tuple &codes, const Ints &send_of, const Ints &started, const Ints &finished,
-                bool tells_calls)
+nb::tuple alike(const nb::handle &waits, const nb::tuple &codes, const AnyColumn &send_of, const Ints &started,
+                const Ints &finished, bool tells_calls)
 {
     const SplitColumns split(waits, codes);
     const CallColumns &calls = split.calls();
-    check(send_of.size() == calls.count && started.size() == finished.size() && are_rows(send_of, calls.count, -1) &&
+    check(size_of(send_of) == calls.count && started.size() == finished.size() && are_rows(send_of, calls.count, -1) &&
           are_rows(started, calls.count, -1) && are_rows(finished, calls.count, -1));
     AlikeMessages found;
     {
         const nb::gil_scoped_release unlocked;
-        const MatchedMessages matched{send_of.data(), started.data(), finished.data(), started.size()};
+        const MatchedMessages matched{numbers_of<int64_t>(send_of), started.data(), finished.data(), started.size()};
         found = alike_messages(calls, split.view(), matched, tells_calls);
     }
     return nb::make_tuple(found.op, found.messages, found.calls, found.bytes, to_numpy(std::move(found.moving)));
@@ -132,16 +131,16 @@ nb::tuple late(const nb::handle &pool, const nb::tuple &codes, const nb::handle 
 }
 
 // Long runs forget the other columns of the calls before this is asked for the last time.
-nb::tuple carried(const std::tuple<Ints, Ints, Ints, Ints> &columns, const Ints &starts, const Ints &members)
+nb::tuple carried(const std::tuple<Ints, Ints, AnyColumn, AnyColumn> &columns, const Ints &starts, const Ints &members)
 {
     const auto &[enter, leave, sent, received] = columns;
-    check(leave.size() == enter.size() && sent.size() == enter.size() && received.size() == enter.size() &&
+    check(leave.size() == enter.size() && size_of(sent) == enter.size() && size_of(received) == enter.size() &&
           are_starts(starts, members.size()) && are_rows(members, enter.size(), 0));
     CallColumns calls{};
     calls.enter = enter.data();
     calls.leave = leave.data();
-    calls.sent = sent.data();
-    calls.received = received.data();
+    calls.sent = numbers_of<int64_t>(sent);
+    calls.received = numbers_of<int64_t>(received);
     Carried found;
     {
         const nb::gil_scoped_release unlocked;

@@ -7,7 +7,7 @@ namespace perfscope {
 
 // What belongs to a message.
 struct MatchedMessages {
-    const int64_t *send_of;            // by row: the send that a receive or probe got, -1 none
+    AnyInts send_of;                   // by row: the send that a receive or probe got, -1 none
     const int64_t *started, *finished; // for each request the rows that created and completed it, -1 unknown
     size_t requests;
 };

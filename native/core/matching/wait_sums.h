@@ -11,7 +11,7 @@ namespace perfscope {
 struct SplitCalls {
     const int64_t *need;
     const uint8_t *known;
-    const int64_t *cause;
+    AnyInts cause;
     const uint8_t *for_receiver;
 };
 

@@ -32,7 +32,7 @@ private:
     std::array<int64_t, SIZE_CLASSES> told_{}, agreed_{};
 };
 
-std::vector<int64_t> receives_of(const CallColumns &calls, const int64_t *send_of)
+std::vector<int64_t> receives_of(const CallColumns &calls, const AnyInts &send_of)
 {
     std::vector<int64_t> found(calls.count, -1);
     for (int64_t row = 0; row < static_cast<int64_t>(calls.count); row++)
@@ -42,7 +42,7 @@ std::vector<int64_t> receives_of(const CallColumns &calls, const int64_t *send_o
 }
 
 // Whether some send that was received may wait for its receiver.
-bool may_meet(const CallColumns &calls, const int64_t *send_of)
+bool may_meet(const CallColumns &calls, const AnyInts &send_of)
 {
     for (int64_t row = 0; row < static_cast<int64_t>(calls.count); row++)
         if (send_of[row] >= 0 && calls.is_of(row, RECV | SENDRECV | IRECV) &&
@@ -68,7 +68,7 @@ public:
             starts_.push_back(static_cast<int64_t>(rows_.size()));
         }
     }
-    ThreadCalls view() const { return {rows_.data(), enter_.data(), leave_.data(), starts_.data(), rows_.size()}; }
+    ThreadCalls view() const { return {AnyInts(rows_.data()), enter_.data(), leave_.data(), starts_.data(), rows_.size()}; }
 
 private:
     std::vector<int64_t> rows_, enter_, leave_, starts_{0};
@@ -158,13 +158,13 @@ public:
     void rendezvous(const uint32_t *main_tids)
     {
         std::vector<int32_t> told(calls_.count, 0);
-        if (!may_meet(calls_, matched_.send_of)) {
+        if (!may_meet(calls_, AnyInts(matched_.send_of))) {
             sends_completed(told);
             return;
         }
         const MainCalls main(calls_, main_tids);
         const ThreadCalls threads = main.view();
-        const Rendezvous met = find_rendezvous(calls_, threads, matched_.send_of, wait_of_.data());
+        const Rendezvous met = find_rendezvous(calls_, threads, AnyInts(matched_.send_of), AnyInts(wait_of_.data()));
         for (const int64_t end : met.end) {
             const int64_t row = threads.row[end];
             told[row]++;
@@ -260,8 +260,8 @@ private:
 
 } // namespace
 
-Rendezvous find_rendezvous(const CallColumns &calls, const ThreadCalls &threads, const int64_t *send_of,
-                           const int64_t *wait_of)
+Rendezvous find_rendezvous(const CallColumns &calls, const ThreadCalls &threads, const AnyInts &send_of,
+                           const AnyInts &wait_of)
 {
     if (!may_meet(calls, send_of))
         return {};

@@ -8,7 +8,7 @@ namespace perfscope {
 
 // Calls of one thread of each rank, rank after rank in program order; they do not overlap.
 struct ThreadCalls {
-    const int64_t *row; // of the columns
+    AnyInts row; // of the columns
     const int64_t *enter, *leave;
     const int64_t *starts; // ranks + 1
     size_t count;
@@ -23,8 +23,8 @@ struct Rendezvous {
 };
 
 // `send_of` as matched; `wait_of`: of each row the call in which what it started completed, -1 none.
-Rendezvous find_rendezvous(const CallColumns &calls, const ThreadCalls &threads, const int64_t *send_of,
-                           const int64_t *wait_of);
+Rendezvous find_rendezvous(const CallColumns &calls, const ThreadCalls &threads, const AnyInts &send_of,
+                           const AnyInts &wait_of);
 
 // What was matched, as columns.
 struct MatchedCalls {

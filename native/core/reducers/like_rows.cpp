@@ -23,7 +23,7 @@ double lower_median(double *first, double *end)
 
 } // namespace
 
-LikeRows like_rows(const int32_t *ranks, const int32_t *units, const int32_t *ops, size_t rows, size_t unit_count)
+LikeRows like_rows(const SmallCodes &ranks, const int32_t *units, const SmallCodes &ops, size_t rows, size_t unit_count)
 {
     LikeRows found;
     found.numbers.resize(rows);

@@ -1,6 +1,8 @@
 // Rows of a replay that repeat from step to step, and what they usually cost.
 #pragma once
 
+#include "reducers/small_codes.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,7 +16,7 @@ struct LikeRows {
 };
 
 // `units`: of each row, as a step is one, below `unit_count`; rows of a rank lie together.
-LikeRows like_rows(const int32_t *ranks, const int32_t *units, const int32_t *ops, size_t rows, size_t unit_count);
+LikeRows like_rows(const SmallCodes &ranks, const int32_t *units, const SmallCodes &ops, size_t rows, size_t unit_count);
 
 // By number: how many values, their median (of an even number the lower one), and that of the distances from it.
 struct Medians {

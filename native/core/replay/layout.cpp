@@ -8,16 +8,16 @@ namespace perfscope {
 ChosenCalls choose_calls(const CallsOfRanks &calls, const uint8_t *is_chosen, int64_t start, int64_t end)
 {
     const auto count = static_cast<size_t>(std::count_if(is_chosen, is_chosen + calls.count, [](uint8_t one) { return one; }));
-    ChosenCalls found{std::vector<int64_t>(count),       std::vector<int64_t>(count),
+    ChosenCalls found{std::vector<int32_t>(count),       std::vector<int64_t>(count),
                       std::vector<int64_t>(count),       std::vector<int32_t>(count),
                       std::vector<uint16_t>(count),      std::vector<int64_t>(calls.ranks + 1),
-                      std::vector<int64_t>(calls.count + 1)};
+                      std::vector<int32_t>(calls.count + 1)};
     size_t place = 0;
     for (size_t call = 0; call < calls.count; call++) {
-        found.place[call] = is_chosen[call] ? static_cast<int64_t>(place) : -1;
+        found.place[call] = is_chosen[call] ? static_cast<int32_t>(place) : -1;
         if (!is_chosen[call])
             continue;
-        found.call[place] = static_cast<int64_t>(call);
+        found.call[place] = static_cast<int32_t>(call);
         found.enter[place] = std::min(std::max(calls.enter[call], start), end);
         found.exit[place] = std::min(std::max(calls.exit[call], start), end);
         found.rank[place] = calls.rank[call];
@@ -28,6 +28,18 @@ ChosenCalls choose_calls(const CallsOfRanks &calls, const uint8_t *is_chosen, in
     found.place.back() = -1;
     for (size_t rank = 0; rank < calls.ranks; rank++)
         found.starts[rank + 1] += found.starts[rank];
+    return found;
+}
+
+std::vector<int32_t> row_segments(NumbersOf<int64_t> cuts, size_t ranks, size_t rows)
+{
+    std::vector<int32_t> found(rows);
+    for (size_t rank = 0; rank < ranks; rank++) {
+        auto row = static_cast<size_t>(cuts[rank]);
+        for (size_t cut = ranks + rank; cut < cuts.size; cut += ranks)
+            for (const auto last = static_cast<size_t>(cuts[cut]); row <= last; row++)
+                found[row] = static_cast<int32_t>(cut / ranks) - 1;
+    }
     return found;
 }
 

@@ -1,6 +1,7 @@
 // The calls that are replayed, and for whom each waits: what the rows of a program are laid out from.
 #pragma once
 
+#include "reducers/small_codes.h"
 #include "replay/program.h"
 
 namespace perfscope {
@@ -8,22 +9,27 @@ namespace perfscope {
 // Calls of all ranks, rank after rank.
 struct CallsOfRanks {
     const int64_t *enter, *exit;
-    const int32_t *rank; // below `ranks`, ascending
+    SmallCodes rank; // below `ranks`, ascending
     const uint16_t *op;
     size_t count, ranks;
 };
 
 // Some of them, in their order.
 struct ChosenCalls {
-    std::vector<int64_t> call, enter, exit;
+    std::vector<int32_t> call;
+    std::vector<int64_t> enter, exit;
     std::vector<int32_t> rank;
     std::vector<uint16_t> op;
     std::vector<int64_t> starts; // of each rank, and behind the last one
-    std::vector<int64_t> place;  // of each call among the chosen ones, -1 none; one more at the end, -1
+    std::vector<int32_t> place;  // of each call among the chosen ones, -1 none; one more at the end, -1
 };
 
-// Times are clipped to [start, end].
+// Times are clipped to [start, end]. There are fewer calls than numbers of 32 bits.
 ChosenCalls choose_calls(const CallsOfRanks &calls, const uint8_t *is_chosen, int64_t start, int64_t end);
+
+// The segment of each row: a cut that closes one belongs to it, and so does what begins the first one. `cuts` has the rows
+// of each cut, which ascend on each rank, from the starts of the ranks to their ends.
+std::vector<int32_t> row_segments(NumbersOf<int64_t> cuts, size_t ranks, size_t rows);
 
 // Who waits for whom in a meeting; numbers as in replay/meetings.py.
 enum class MeetingKind : int64_t { ALL, FROM_ROOT, TO_ROOT, SCAN };

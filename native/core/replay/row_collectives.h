@@ -1,6 +1,8 @@
 // Collectives that every member recorded, as rows of a program ask for them, and which of them follow each other closely.
 #pragma once
 
+#include "reducers/small_codes.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -33,7 +35,7 @@ struct InstanceKinds {
 // Calls of all ranks.
 struct CallTimes {
     const int64_t *enter, *exit;
-    const int32_t *rank;
+    SmallCodes rank;
 };
 
 // Of instances in an order, whether each has members, operation and communicator of the one before it, comes next

@@ -150,7 +150,7 @@ std::vector<double> times_before(const PiecesOfWork &work, const SomeRows &rows,
     return ns;
 }
 
-std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const int32_t *keys,
+std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const SmallCodes &keys,
                                 const int64_t *of_key, size_t count)
 {
     std::vector<double> sums(count);

@@ -119,7 +119,7 @@ std::vector<double> times_before(const PiecesOfWork &work, const SomeRows &rows,
 
 // What stands at some rows by the key of each, below `count`; a key below 0 counts for none. Where there are keys of
 // keys, `of_key`, these are meant.
-std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const int32_t *keys,
+std::vector<double> sums_by_key(const double *values, const int64_t *rows, size_t size, const SmallCodes &keys,
                                 const int64_t *of_key, size_t count);
 
 // The work before some rows by phase, of which there are so many; what is of none stands behind them.

@@ -11,7 +11,7 @@ from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import search_within
 from perfscope.attribution.stack_rules import StackLabels, is_user_file, most_seen_line
-from perfscope.attribution.together import period_ns
+from perfscope.attribution.together import gaps_of, period_ns
 from perfscope.matching.intervals import Times
 from perfscope.metrics.host.file_waits import stalled_moments
 from perfscope.schema.enums import Account
@@ -99,10 +99,11 @@ def _stalled(prepared: Prepared, position: int, rows: Table) -> list[int]:
     without communication that is too short for samples of its own, the one speaks that was taken
     after as long a time in a stretch of the same kind.
     """
-    gaps = prepared.parts[position].samples.gaps
+    part = prepared.parts[position]
     times, moments = rows["t"].astype(np.int64), stalled_moments(prepared, position)
-    if not len(gaps.start) or not len(moments):
+    if not len(part.samples.gap_stack) or not len(moments):
         return []
+    gaps = gaps_of(part.rank, part.blocking)
     period = period_ns(times)
     is_long = gaps.end - gaps.start >= LONG_PERIODS * period
     kinds = np.where(is_long, int(gaps.kind.max()) + 1 + np.arange(len(gaps.kind)), gaps.kind)

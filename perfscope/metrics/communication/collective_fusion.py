@@ -38,7 +38,7 @@ def close_groups(pool: Pool, instances: Instances, sizes: Ints, *, most_bytes: i
     none = Groups(np.empty(0, np.int64), np.zeros(1, np.int64))
     if not len(instances):
         return none
-    enter = np.minimum.reduceat(pool.enter[instances.members], instances.starts[:-1])
+    enter = np.minimum.reduceat(pool.some("enter", instances.members), instances.starts[:-1])
     order = np.lexsort((enter, instances.comm))
     small = np.isin(instances.op, ALLREDUCES) & (sizes > 0)
     small &= sizes <= most_bytes
@@ -72,11 +72,11 @@ def _bounds(follows: Bools, sizes: Ints, most_bytes: int) -> Ints:
 
 def _follows(pool: Pool, instances: Instances, order: Ints) -> Bools:
     """Of instances in order, whether no rank does much between each and the one before it."""
-    comm, seq, op = instances.comm, instances.seq, instances.op
+    comm, seq, op, members = instances.comm, instances.seq, instances.op, instances.members
     found = engine.follow_closely(
-        (instances.members, instances.starts),
+        (np.arange(len(members)), instances.starts),
         (comm, seq, op.astype(np.int64, copy=False)),
-        (pool.enter, pool.exit, pool.rank),
+        (pool.some("enter", members), pool.some("exit", members), pool.rank[members]),
         order,
         CLOSE_NS,
     )

@@ -6,6 +6,7 @@ import numpy.typing as npt
 from perfscope.arrays import Ints, rows_by
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import callers_of, frames_of
+from perfscope.attribution.together import gaps_of
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES, NONBLOCKING_CODES
 from perfscope.matching.intervals import Times
@@ -120,9 +121,9 @@ def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
     left = _last_exits(prepared, late)
     places = places_by_rank(late.rank, len(prepared.parts))
     for position, (part, here) in enumerate(zip(prepared.parts, places, strict=True)):
-        gaps = part.samples.gaps
-        if not len(here) or not len(gaps.start):
+        if not len(here) or not len(part.samples.gap_stack):
             continue
+        gaps = gaps_of(part.rank, part.blocking)  # anew: of all ranks they would take much room
         gap = engine.longest_between(gaps.start, gaps.end, left[here], late.enter[here])
         found = gap >= 0
         mine, gap = here[found], gap[found]

@@ -30,11 +30,11 @@ def unhindered_transfer_s(waits: Waits, focus: Focus) -> float:
 def compared_transfer_s(waits: Waits, focus: Focus) -> tuple[float, float]:
     """That, and what the calls took of which enough are alike; of others it holds nothing."""
     pool = waits.pool
-    begin = np.maximum(waits.need, pool.enter)
-    rows = np.flatnonzero(waits.known & (begin >= focus.start_ns) & (pool.exit <= focus.end_ns))
+    begin, leave = np.maximum(waits.need, pool.enter), pool.exit
+    rows = np.flatnonzero(waits.known & (begin >= focus.start_ns) & (leave <= focus.end_ns))
     if not len(rows):
         return 0.0, 0.0
-    spent = np.maximum(pool.exit[rows] - begin[rows], 0).astype(np.float64)
+    spent = np.maximum(leave[rows] - begin[rows], 0).astype(np.float64)
     size = pool.sent[rows].astype(np.int64) + pool.received[rows]
     alike = dense(pool.op[rows], pool.rank[rows], pool.comm[rows], size)
     compared = float(spent[np.bincount(alike)[alike] >= FEWEST].sum())

@@ -1,0 +1,47 @@
+"""Columns that go on evenly are kept as the places where they do not, and come back."""
+
+import numpy as np
+import pytest
+
+from perfscope import _core
+from perfscope.replay.stretches import Stretches
+
+
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("seed", range(20))
+def test_all_and_some_numbers_come_back(seed: int, step: int) -> None:
+    lot = np.random.default_rng(seed)
+    count, share = int(lot.integers(0, 400)), float(lot.choice([0.0, 0.02, 0.2, 0.5, 1.0]))
+    changes = np.where(lot.random(count) < share, lot.integers(-5, 9, count), step)
+    values = np.cumsum(changes).astype(np.int32) - 1
+    kept = Stretches(values, step=step)
+    assert len(kept) == count
+    assert kept.all().tolist() == values.tolist()
+    rows = lot.integers(0, max(count, 1), 30 if count else 0)
+    assert kept.at(rows).tolist() == values[rows].tolist()
+    assert kept.all().dtype == kept.at(rows).dtype == np.int32
+
+
+def test_few_breaks_take_little_room() -> None:
+    values = np.repeat(np.arange(10, dtype=np.int32), 1000)
+    held = vars(Stretches(values, step=0))
+    assert sum(one.nbytes for one in held.values() if isinstance(one, np.ndarray)) == 2 * 4 * 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_lie_in_the_segment_that_ends_behind_them(seed: int) -> None:
+    """What begins the first segment belongs to it, and a cut to the one that it closes."""
+    lot = np.random.default_rng(seed)
+    ranks, segments = int(lot.integers(1, 5)), int(lot.integers(1, 7))
+    lengths = lot.integers(1, 6, (segments, ranks))
+    starts = np.append(0, np.cumsum(lengths.sum(axis=0) + 1))
+    cuts = starts[:-1] + np.vstack([np.zeros(ranks, np.int64), np.cumsum(lengths, axis=0)])
+    wanted = [
+        next(segment for segment in range(segments) if row <= cuts[segment + 1, rank])
+        for rank in range(ranks)
+        for row in range(int(starts[rank]), int(starts[rank + 1]))
+    ]
+    found = _core.row_segments(cuts.astype(np.int64).ravel(), ranks, int(starts[-1]))
+    assert found.tolist() == wanted
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.row_segments(cuts.astype(np.int64).ravel(), ranks, int(cuts.max()))
