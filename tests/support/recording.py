@@ -18,6 +18,12 @@ from tests.support.environments import REPOSITORY, Environment
 _RECORDED_TO = re.compile(r"^perfscope: recording to (.*)/$", re.MULTILINE)
 _INHERITED = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "USER", "CI", "HYPOTHESIS_PROFILE")
 JOB_TIMEOUT_S = 120.0
+WAITS_WITHOUT_CPU = {"GOMP_SPINCOUNT": "0", "OPENBLAS_THREAD_TIMEOUT": "4"}
+"""Threads of PyTorch and numpy that have nothing to do leave their CPU at once.
+
+Else each waits for the next operation on its CPU, which is as busy with other tests: small
+operations take ten times as much of it.
+"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ def job_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     variables.setdefault("LANG", "C.UTF-8")
     variables["SELDOM_COLLECTED"] = "1"  # scripts/environments.py: in what loads PyTorch
     variables["LIGHT_START"] = str(REPOSITORY / "tests/support/light_start.py")  # there, too
+    variables.update(WAITS_WITHOUT_CPU)
     variables["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"  # a rank of MPICH that waits leaves its CPU
     variables.update(extra or {})
     return variables
