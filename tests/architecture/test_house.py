@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.support.environments import REPOSITORY
@@ -15,7 +16,8 @@ MOST_LINES_OF_A_FUNCTION = 40  # without the docstring
 MOST_LINES_IN_TESTS = 71  # which write whole documents in one function
 SOURCES = (".py", ".c", ".h", ".cpp", ".hpp", ".js")
 TEXTS = (*SOURCES, ".md", ".toml", ".txt", ".sh", ".html", ".css", ".json", ".def", ".jinja", ".j2")
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
 # Directories of somebody's machine, written so that this file does not contain what it looks for.
 MACHINE_PATH = re.compile(r"(?<![A-Za-z0-9_.])/(?:" + "work|farm|root" + r")/[A-Za-z.]")
 
@@ -34,16 +36,16 @@ def text_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
-def functions(statement: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Those defined in a statement, or in the statements below it; expressions hold none."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+def scopes(statement: ast.AST) -> Iterator[ast.Module | Definition]:
+    """A module, and all that is defined in it; expressions hold no definition."""
+    if isinstance(statement, ast.Module | Definition):
         yield statement
     for part in ("body", "orelse", "finalbody", "handlers", "cases"):
         for below in getattr(statement, part, ()):
-            yield from functions(below)
+            yield from scopes(below)
 
 
-def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def body_lines(function: Function) -> int:
     """Lines from the first statement that is not the docstring to the last."""
     body = function.body
     if ast.get_docstring(function) is not None:
@@ -60,15 +62,30 @@ def test_files_are_short() -> None:
     assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_A_FILE} == {}
 
 
+@cache
+def definitions() -> dict[str, tuple[dict[str, int], list[int]]]:
+    """The lengths of the functions of each Python file, and lines of what is bare of a docstring.
+
+    The trees of all files together would take gigabytes: none is kept.
+    """
+    found = {}
+    for path in repository_files():
+        if path.suffix == ".py":
+            defined = list(scopes(ast.parse(path.read_text(encoding="utf-8"))))
+            functions = [one for one in defined if isinstance(one, Function)]
+            lengths = {f"{one.lineno} {one.name}": body_lines(one) for one in functions}
+            bare = [one for one in public(defined) if ast.get_docstring(one) is None]
+            lines = [getattr(one, "lineno", 1) for one in bare]
+            found[str(path.relative_to(REPOSITORY))] = lengths, lines
+    return found
+
+
 def test_functions_are_short() -> None:
     long = {
-        f"{name}:{function.lineno} {function.name}": body_lines(function)
-        for path in repository_files()
-        if path.suffix == ".py"
-        for name in [path.relative_to(REPOSITORY)]
-        for function in functions(ast.parse(path.read_text(encoding="utf-8")))
-        if body_lines(function)
-        > (MOST_LINES_IN_TESTS if name.parts[0] == "tests" else MOST_LINES_OF_A_FUNCTION)
+        f"{name}:{function}": lines
+        for name, (lengths, _) in definitions().items()
+        for function, lines in lengths.items()
+        if lines > (MOST_LINES_IN_TESTS if name.startswith("tests/") else MOST_LINES_OF_A_FUNCTION)
     }
     assert long == {}
 
@@ -85,19 +102,18 @@ def test_no_file_names_a_directory_of_somebodys_machine() -> None:
 
 
 def test_what_is_public_has_a_docstring() -> None:
-    bare = [
-        f"{path.relative_to(REPOSITORY)}:{getattr(node, 'lineno', 1)}"
-        for path in sorted((REPOSITORY / "perfscope").rglob("*.py"))
-        for node in public(ast.parse(path.read_text(encoding="utf-8")))
-        if ast.get_docstring(node) is None
-    ]
-    assert bare == []
+    bare = {
+        name: lines
+        for name, (_, lines) in definitions().items()
+        if name.startswith("perfscope/") and lines
+    }
+    assert bare == {}
 
 
-def public(tree: ast.Module) -> Iterator[ast.Module | Definition]:
-    """A module, and what it and its public classes define for others."""
-    yield tree
-    for scope in ast.walk(tree):
+def public(defined: list[ast.Module | Definition]) -> Iterator[ast.Module | Definition]:
+    """A module, which is the first, and what it and its public classes define for others."""
+    yield defined[0]
+    for scope in defined:
         if isinstance(scope, ast.Module | ast.ClassDef) and not _is_private(scope):
             for node in scope.body:
                 if not isinstance(node, Definition) or node.name.startswith("_"):

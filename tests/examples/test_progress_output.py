@@ -52,7 +52,7 @@ def test_it_learns_and_prints_on_every_rank(tmp_path: Path) -> None:
 
 
 def test_too_often_is_named_with_the_line_that_calls_it(tmp_path: Path) -> None:
-    _, document = recorded(tmp_path / "often", "--epochs", "24")
+    _, document = recorded(tmp_path / "often", "--epochs", "24", "--samples", "4000")
     finding = output_of(document)
     assert finding["status"] == "fail"
     assert "Progress output too often: print_progress() (progress_output.py:" in finding["title"]

@@ -110,7 +110,7 @@ IDS = ["csv", "parquet"]
 
 
 @pytest.mark.parametrize(("write", "read"), FORMATS, ids=IDS)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(trace=traces())
 def test_what_goes_out_comes_back(
     write: Callable[[Source, Path], list[str]], read: Callable[[Path], Written], trace: Trace

@@ -96,7 +96,7 @@ def test_lengths_on_several_networks_at_once(
         assert found.tolist() == plain.lengths(gap, transfer / divisor).tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs(), seeds, st.booleans())
 def test_lengths_between_some_cuts_alone(spec: Spec, seed: int, known: bool) -> None:
     program = program_of(spec)
