@@ -1,10 +1,11 @@
 """What a change saves, in words: seconds, and their share of wholes that are always named."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.structures import dataclass
-from perfscope.units import format_rest, format_seconds, format_share
+from perfscope.units import format_seconds, format_share
 
 PRINTED = 0.01
 """Of seconds, which are told with three digits: two that differ by less look alike."""
@@ -68,6 +69,7 @@ class Wholes:
     run_s: float | None
     window_s: float | None  # the focus of analysis, called the analyzed window where people read it
     idle_s: float | None = None  # the run on a host that does nothing else, where that is told
+    lost_s: float | None = None  # of the run, what is not known to be needed; None not asked
 
     @property
     def of_run(self) -> "Wholes":
@@ -118,16 +120,17 @@ class Wholes:
 
         None where that is not the range to tell: where several assumptions give one, and where the
         run itself tells that less may be saved. No upper end is more than the whole that the saving
-        is of, nor than `most_s`, all that is lost; of a bound, which is all that is lost of one
-        kind, waiting that ends with it comes on top.
+        is of, nor than `most_s`, all that is lost of its kind, or `lost_s`, of all kinds; of a
+        bound, which is all that is lost of one kind, waiting that ends with it comes on top.
         """
         low_s, high_s = (one * seconds for one in (BOUNDED_HALF if is_bound else REPLAYED_HALF))
         least_s = interval[0] if interval and _ends(interval) and not is_bound else low_s
         if least_s < low_s or (is_by_assumption and not is_bound):
             return None
         whole_s = self.idle_s or self.run_s or self.window_s
-        is_end = most_s and (is_more(most_s, seconds) if is_bound else most_s >= seconds)
-        ends_s = [one for one in (most_s if is_end else None, whole_s) if one and one >= seconds]
+        is_end = is_more if is_bound else operator.ge
+        ends_s = [one for one in (most_s, self.lost_s) if one and is_end(one, seconds)]
+        ends_s += [whole_s] if whole_s and whole_s >= seconds else []
         return low_s, min((high_s, *ends_s))
 
     def fix(
@@ -139,31 +142,28 @@ class Wholes:
         is_least: bool = False,
         beside: "Beside | None" = None,
     ) -> str:
-        """What a fix would save of this run, with its range: what that rests on is told elsewhere.
+        """What a fix would save, of one length alone: that of the run, as its rows add up to it.
 
-        `about 2.57 s (2.31 s to 4.63 s), 27.5 % of this 9.36 s run`; `2.31 s to 2.57 s, at most
-        27.5 % of ...` where no more can be had than what is told. Where it is known, it is told of
-        an idle host, as that is what other runs meet: the saving, its range and its share.
+        `about 2.57 s of the 9.36 s run (27.5 %), between 2.31 s and 4.63 s`; `up to 2.57 s of ...,
+        at least 2.31 s` where no more can be had. What the range rests on is told elsewhere. What
+        is saved on an idle host is told where that is known, as other runs meet one: nothing of
+        what the load of others adds counts.
         """
         more = beside or Beside()
         told_s = seconds if more.idle_s is None else more.idle_s
         between = more.ends or (None if is_bound else interval)
-        ends, most = _ends(between), ""
-        told = f"{ROUGHLY}{format_seconds(told_s)}{OR_MORE if is_least else ''}"
-        if between and ends and format_seconds(between[1]) == format_seconds(told_s):
-            told, ends, most = ends, "", "at most "
-        told += f" ({ends})" if ends else ""
+        told, ends = f"{ROUGHLY}{format_seconds(told_s)}{OR_MORE if is_least else ''}", ""
+        if between and _ends(between):
+            low, high = map(format_seconds, between)
+            is_most = high == format_seconds(told_s)
+            told = f"up to {high}" if is_most else told
+            ends = f", at least {low}" if is_most else f", between {low} and {high}"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
-        if more.idle_s is not None:
-            whole_s, name = self.idle_s, "that it takes on an idle host"
-        if not whole_s:
-            return f"{told}{' on an idle host' if more.idle_s is not None else ''}{more.condition}"
-        which = "this" if more.idle_s is None else "the"
-        long = format_seconds(whole_s)
-        if more.idle_s is not None and self.run_s:  # as it is told beside what others cost
-            long = format_rest(self.run_s, self.run_s - whole_s)
-        whole = f"{most}{format_share(told_s / whole_s)} of {which} {long} {name}"
-        return f"{told}, {whole}{more.condition}"
+        whole = ""
+        if whole_s:
+            share = format_share(told_s / whole_s)
+            whole = f" of the {format_seconds(whole_s)} {name} ({share})"
+        return f"{told}{whole}{ends}{more.condition}"
 
     def loaded(self, seconds: float) -> str:
         """What is evidence where a saving is told of an idle host: that of the run as it was."""
@@ -237,6 +237,7 @@ def interval_text(interval: Sequence[float] | None, *, is_by_assumption: bool = 
 
 def _ends(interval: Sequence[float] | None) -> str:
     """Both ends; "" for no interval, or one without a width."""
-    if interval is None or len(interval) != 2 or interval[0] == interval[1]:
+    if interval is None or len(interval) != 2:
         return ""
-    return f"{format_seconds(interval[0])} to {format_seconds(interval[1])}"
+    low, high = map(format_seconds, interval)
+    return "" if low == high else f"{low} to {high}"

@@ -46,25 +46,6 @@ def format_seconds(seconds: float | None) -> str:
     return "0 s"
 
 
-def format_rest(whole_s: float, part_s: float) -> str:
-    """What is left of seconds, as it is printed beside them: `33.3 s`; see `rest_as_printed`."""
-    return format_seconds(rest_as_printed(whole_s, part_s))
-
-
-def rest_as_printed(whole_s: float, part_s: float) -> float:
-    """What is left of seconds, so that the three add up where all are printed with as many digits.
-
-    55.44 s and 28.16 s leave 27.28 s, and as printed 55.4 s and 28.2 s leave 27.2 s. What differs
-    more from one of them than a digit is the difference as it is: 10.0 s and 9.96 s leave 40 ms.
-    """
-    rest_s = whole_s - part_s
-    printed = [format_seconds(one).split(" ", 1) for one in (whole_s, part_s, rest_s)]
-    (whole, _), (part, _), _ = printed
-    forms = {(unit, len(number.partition(".")[2])) for number, unit in printed}
-    is_alike = len(forms) == 1 and printed[0][1] == "s"
-    return float(whole) - float(part) if is_alike else rest_s
-
-
 def format_bytes(size_bytes: float | None) -> str:
     """A size in powers of 1024 with three significant digits: `512 B`, `1.50 GiB`."""
     if size_bytes is None or isnan(size_bytes):

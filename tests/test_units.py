@@ -10,12 +10,10 @@ from perfscope.units import (
     format_count,
     format_cpus,
     format_ratio,
-    format_rest,
     format_seconds,
     format_share,
     inside,
     parse_bytes,
-    rest_as_printed,
     singular,
 )
 
@@ -139,31 +137,3 @@ def test_one_of_several(several: str, one: str) -> None:
 )
 def test_names_keep_their_letters_inside_a_sentence(label: str, told: str) -> None:
     assert inside(label) == told
-
-
-@given(st.floats(min_value=1.0, max_value=119.0), st.floats(min_value=1e-3, max_value=1.0))
-def test_what_is_left_is_right_to_its_last_digit(whole_s: float, part: float) -> None:
-    rest_s = whole_s * (1.0 - part)
-    told_s = rest_as_printed(whole_s, whole_s * part)
-    last = 10.0 ** -len(format_seconds(rest_s).split(" ")[0].partition(".")[2])
-    unit_s = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[format_seconds(rest_s).split(" ")[1]]
-    assert told_s == pytest.approx(rest_s, abs=1.01 * last * unit_s)
-
-
-@pytest.mark.parametrize(
-    ("whole_s", "part_s", "told"),
-    [
-        (50.02, 16.69, "33.3 s"),
-        (55.44, 28.16, "27.2 s"),  # which alone is 27.3 s
-        (14.9, 3.589, "11.3 s"),
-        (1.5, 0.25, "1.25 s"),
-        (300.0, 100.0, "3 min 20 s"),
-        (10.0, 9.96, "40.0 ms"),
-        (10.04, 9.996, "44.0 ms"),  # both are 10.0 s as printed
-        (110.4, 85.46, "24.9 s"),
-        (102.4, 99.7, "2.70 s"),
-        (119.0, 12.49, "107 s"),
-    ],
-)
-def test_what_is_left_adds_up_as_it_is_printed(whole_s: float, part_s: float, told: str) -> None:
-    assert format_rest(whole_s, part_s) == told

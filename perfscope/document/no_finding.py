@@ -105,11 +105,8 @@ def without_findings(
 
 
 def least_told(results: Results, share: float = WARN_SHARE) -> str:
-    """What a loss has to be to be told of, `642 ms (1 % of the 64.2 s analyzed window)`."""
-    window_s = results.window_s
-    is_whole = format_seconds(window_s) == format_seconds(results.run_s)
-    of = f"{format_seconds(window_s)} {'run' if is_whole else 'analyzed window'}"
-    return f"{format_seconds(share * window_s)} ({100 * share:.3g} % of the {of})"
+    """What a loss has to be to be told of, `642 ms of the 69.8 s run`."""
+    return f"{format_seconds(share * results.window_s)} of the {_whole_text(results)}"
 
 
 def _nothing_known(reasons: Sequence[str]) -> str:

@@ -10,14 +10,14 @@ from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.wording import wholes_of_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
-from perfscope.savings import ROUGHLY, Wholes, saves_more
+from perfscope.savings import Wholes, saves_more
 from perfscope.schema.enums import Status
 from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
-from perfscope.units import format_rest, format_seconds, inside, rest_as_printed
+from perfscope.units import format_seconds, inside
 
-OF_ALL = "Times are with that load, unless said to be of an idle host."
-"""What the seconds that are told are of."""
+NOT_COUNTED = "The saving counts nothing of that."
+"""What a saving is beside what other processes cost, of which it is told apart."""
 
 
 IF_PROGRAM = ", if the program is the cause; otherwise nothing"
@@ -95,26 +95,20 @@ def host_first(
     if gain is None:
         return ""
     told = f"Processes outside the job {f'used {used}' if used else 'used its CPUs'}"
-    if top and of.run_s and of.run_s > gain.seconds:
-        there = f"{ROUGHLY}{format_rest(of.run_s, gain.seconds)}"
-        if between := _between(of, gain, ends):
-            there = between.strip(" ()")
-        rest = f" {OF_ALL}" if top[0].recommended else ""
-        return f"{told}: without them this {format_seconds(of.run_s)} run takes {there}.{rest}"
-    told += f" and made this run {gain.roughly}{format_seconds(gain.seconds)} longer"
-    if of.run_s and of.run_s > gain.seconds:
-        there = f"{ROUGHLY}{format_rest(of.run_s, gain.seconds)}{_between(of, gain, ends)}"
-        told += f": {format_seconds(of.run_s)} in place of {there}"
-    told += why
-    return f"{told}. {OF_ALL}" if top and top[0].recommended else f"{told}."
+    longer = _between(of, gain, ends) or f"{gain.roughly}{format_seconds(gain.seconds)}"
+    whole = f"this {format_seconds(of.run_s)} run" if of.run_s else "this run"
+    told += f" and made {whole} {longer} longer{why}"
+    return f"{told}. {NOT_COUNTED}" if top and top[0].recommended else f"{told}."
 
 
 def _between(of: Wholes, gain: Gain, ends: tuple[float, float] | None) -> str:
-    """Both ends of what the run is without it, where what is told lies between them; else ""."""
-    low, high = (format_seconds(one) for one in ends or (0.0, 0.0))
-    there_s = rest_as_printed(of.run_s or 0.0, gain.seconds)
-    is_between = ends is not None and ends[0] <= there_s <= ends[1]
-    return f" ({low} to {high})" if is_between and low != high else ""
+    """Between what it costs, where that is known and what is told lies there; else ""."""
+    if ends is None or not of.run_s:
+        return ""
+    ends_s = of.run_s - ends[1], of.run_s - ends[0]
+    low, high = map(format_seconds, ends_s)
+    is_between = 0.0 < ends_s[0] <= gain.seconds <= ends_s[1] and low != high
+    return f"{low} to {high}" if is_between else ""
 
 
 def beside_others(of_job: str, top: Sequence[Finding], host: str) -> str:

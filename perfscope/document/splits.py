@@ -12,7 +12,6 @@ from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit, Level
 from perfscope.savings import (
     LEAST_TOLD,
-    ROUGHLY,
     Wholes,
     is_more,
     rest_text,
@@ -25,7 +24,6 @@ from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
 
 TAKES = re.compile(r"(takes?) (\d[\d.]* (?:h|min|s|ms|µs)(?: \d\d (?:min|s))?)\b( per rank)?")
-UNITS = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6}
 """What titles say that something takes: `45.0 ms`, `3 min 20 s`, `2 h 05 min`."""
 
 LOADED = "Saving with the load that this run met"
@@ -81,8 +79,8 @@ def bridged(
 ) -> Finding:
     """The finding, whose saving tells how what its title says that it takes leads to it.
 
-    Both as measured, with the load that others put on the host, of which the saving is told first
-    where sentences tell that on an idle host. `waited` is who waits for its ranks: where nothing
+    Both as measured, with the load that others put on the host; nothing where the saving is told
+    of an idle host, of which no rows are. `waited` is who waits for its ranks: where nothing
     else is told, or less than is saved, the saving comes from that.
     """
     saving = finding.recommended
@@ -92,30 +90,25 @@ def bridged(
         saving = replace(saving, spent=_of_waiting(finding, saving, waited) or saving.spent)
     here = as_measured(saving)
     is_idle = is_told_idle(saving, of)
-    told = [saving.bridge, _of_part(finding, saving), _rest(here, results)]
-    if saving.spent is None:  # no words of the finding tell what it takes
+    told = [saving.bridge, _of_part(finding, saving), "" if is_idle else _rest(here, results)]
+    if saving.spent is None and not is_idle:  # no words of the finding tell what it takes
         told.append(split_text(here.seconds, here.own_s, is_bound=saving.is_bound))
     if saving.counts_more:
         told.append(f"The saving {saving.counts}")
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
     if is_idle:
         row = Evidence(LOADED, of.loaded(here.seconds))
-        title = _idle_title(finding.title, saving)
+        title = _idle_title(finding.title)
         finding = replace(finding, title=title, evidence=(*finding.evidence, row))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
 
 
-def _idle_title(title: str, saving: Gain) -> str:
-    """A title with what it says that something takes as that is on an idle host."""
-    part = saving.seconds / (under_load_s(saving) or saving.seconds)
+def _idle_title(title: str) -> str:
+    """A title without the seconds that it says that something takes, which the load of others made.
 
-    def there(found: re.Match[str]) -> str:
-        words = found[2].split()
-        told_s = sum(float(n) * UNITS[one] for n, one in zip(words[::2], words[1::2], strict=True))
-        there_s = format_seconds(told_s * part)
-        return f"{found[1]} {ROUGHLY}{there_s}{found[3] or ''} on an idle host"
-
-    return TAKES.sub(there, title, count=1)
+    The saving beside it counts nothing of that load.
+    """
+    return TAKES.sub(r"\1 long", title, count=1)
 
 
 def _is_of_more(saving: Gain) -> bool:

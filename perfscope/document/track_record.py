@@ -13,12 +13,12 @@ class Record:
     """
 
     programs: int
-    told: str  # of what, in words: `such fixes`
+    told: str  # of what, in words: `fixes`
     half: tuple[float, float]  # how many times that the middle half of the fixes saved
 
 
-REPLAYED = Record(40, "simulated fixes in other programs", REPLAYED_HALF)
-BOUNDS = Record(43, "such fixes in other programs", BOUNDED_HALF)
+REPLAYED = Record(40, "simulated fixes", REPLAYED_HALF)
+BOUNDS = Record(43, "fixes", BOUNDED_HALF)
 
 
 def track_record(*, is_bound: bool, end: str = "") -> str:
@@ -28,5 +28,6 @@ def track_record(*, is_bound: bool, end: str = "") -> str:
     """
     of = BOUNDS if is_bound else REPLAYED
     least, most = of.half
-    half = f"half of {of.programs} {of.told} saved {least:g} to {most:g} times the estimate"
+    tried = f"half of the {of.programs} {of.told} that were tried in other programs"
+    half = f"{tried} saved {least:g} to {most:g} times their estimate"
     return f"Range: {half}{f'; {end}' if end else ''}."

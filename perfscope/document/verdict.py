@@ -1,6 +1,7 @@
 """The verdict: one sentence about the run, and what the best fixes save together."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 
@@ -31,7 +32,7 @@ from perfscope.document.others import (
 from perfscope.document.splits import as_measured, is_told_idle, of_this_run, under_load_s
 from perfscope.document.track_record import track_record
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.catalog import how_to_be_whole
+from perfscope.findings.core.catalog import diagnoses, how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import replayed
@@ -39,16 +40,17 @@ from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.order import likely_share
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.entry import LossAccount
+from perfscope.metrics.efficiency.hybrid import FORMULA as HYBRID
 from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Level, Prediction
 from perfscope.replay.replay import Predicts
 from perfscope.savings import BOUNDED_HALF, REPLAYED_HALF, Beside, Wholes, is_more
-from perfscope.schema.enums import NoInterval, Status
+from perfscope.schema.enums import LossKind, NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
-from perfscope.units import format_count, format_seconds, inside
+from perfscope.units import NS, format_count, format_seconds, inside
 
 MOST = 3
 FIRST = "singleton_worlds"  # makes the meaning of all others another
@@ -67,7 +69,7 @@ def verdict(
     top = _worth_most(faults)
     gain_s = combined_gain(run.on_free_cpus, top, results=results)
     counted = _counted(top) if gain_s is not None else []
-    told = {one.id for one in damage}
+    told, record = {one.id for one in damage}, ""
     others = run.other_processes_gain
     others = others if others and thresholds.of_host(others) is Status.FAIL else None
     of_run, is_disturbed = host_gain(run), others is not None
@@ -75,7 +77,8 @@ def verdict(
     if not top:
         of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
     else:
-        of_job = "" if top[0].damage in told else _about(top[0], of)
+        of_first = _beside_lost(top[0], of, results, losses)
+        of_job, record = _about(top[0], of_first, told), _how_near(top[0], of_first)
     host = _host(run, top, of_run, of)
     assured = partial(assurance, results, findings, losses, checks)
     beside = beside_others(_with_outside(of_job, results, top), top, host)
@@ -95,10 +98,10 @@ def verdict(
         combined_gain_share=share_of(gain_s, of.window_s),
         combined_gain_run_share=share_of(gain_s, of.run_s),
         combined_of=tuple(finding.id for finding in counted),
-        combined_text=_combined_text(run, [of_this_run(one) for one in top], gain_s, of),
+        combined_text=_combined_text(run, top, gain_s, of),
         top=tuple(finding.id for finding in top),
         largest_loss=None if top else largest_loss(losses, of_job, len(results.trace.ranks)),
-        track_record=_how_near(top, of),
+        track_record=record,
     )
     return found if of_run is None else _beside_idle_host(run, of_run, found)
 
@@ -123,13 +126,30 @@ def _host(run: Facts, top: Sequence[Finding], others: Gain | None, of: Wholes) -
     return host_first(top, others, of, used=used_by_others(run.results), why=why, ends=ends)
 
 
-def _how_near(top: Sequence[Finding], of: Wholes) -> str:
+def _beside_lost(
+    finding: Finding, of: Wholes, results: Results, losses: LossAccount | None
+) -> Wholes:
+    """The wholes with what a rank lost in all, where no more than that can be saved.
+
+    Of a finding on work that counts as needed, of threads or devices beside the ranks, and of a run
+    of which some steps are known alone, nobody knows that.
+    """
+    is_of_work = any(one.id == finding.id for one in diagnoses() if one.of_work)
+    is_hybrid = results.efficiency.parallel_efficiency.formula == HYBRID
+    is_whole = results.devices is None and results.whole_run is None and not is_hybrid
+    if losses is None or is_of_work or not is_whole:
+        return of
+    lost_ns = sum(one.ns for one in losses.entries if one.cause.kind is not LossKind.UNKNOWN)
+    return replace(of, lost_s=lost_ns * NS / len(results.trace.ranks))
+
+
+def _how_near(finding: Finding, of: Wholes) -> str:
     """Where the range of the saving in the sentence comes from; "" where the run tells it."""
-    saving = top[0].recommended if top else None
+    saving = finding.recommended
     odds = _odds(_told(saving, of), of) if saving is not None else None
     if saving is None or odds is None:
         return ""
-    return track_record(is_bound=saving.is_bound, end=_end(_told(saving, of), odds[1]))
+    return track_record(is_bound=saving.is_bound, end=_end(_told(saving, of), odds[1], of))
 
 
 def told_range(finding: Finding, of: Wholes) -> tuple[float, float] | None:
@@ -146,7 +166,7 @@ def _told(saving: Gain, of: Wholes) -> Gain:
     return saving if is_told_idle(saving, of) else as_measured(saving)
 
 
-def _end(saving: Gain, high_s: float) -> str:
+def _end(saving: Gain, high_s: float, of: Wholes) -> str:
     """Why a range ends before those of other programs do; "" where it does not."""
     least_s = (BOUNDED_HALF if saving.is_bound else REPLAYED_HALF)[1] * saving.seconds
     if not is_more(least_s, high_s):
@@ -154,6 +174,8 @@ def _end(saving: Gain, high_s: float) -> str:
     most = "an even split frees no more" if _is_split(saving) else "no more of it is lost"
     if saving.spent and saving.spent.most_s:
         most = "no rank loses more"
+    if of.lost_s == high_s:
+        most = "all that is lost is no more"
     return f"here, {most} than {format_seconds(high_s)}"
 
 
@@ -161,6 +183,8 @@ def _odds(saving: Gain, of: Wholes) -> tuple[float, float] | None:
     """The range of such fixes of other programs; None where it is not the one to tell."""
     spent = saving.spent
     most_s = (spent.most_s or spent.seconds) * _idle_part(saving) if spent else None
+    if _is_split(saving):  # the ranks wait no longer than that
+        most_s = most_s if most_s and is_more(most_s, saving.seconds) else saving.seconds
     if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
         return None
     return of.odds(
@@ -168,7 +192,7 @@ def _odds(saving: Gain, of: Wholes) -> tuple[float, float] | None:
         is_bound=saving.is_bound,
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
-        most_s=saving.seconds if _is_split(saving) else most_s,
+        most_s=most_s,
     )
 
 
@@ -280,9 +304,12 @@ def _status(
 
 
 def _combined_text(
-    run: Facts, here: Sequence[Finding], gain_s: float | None, of: Wholes
+    run: Facts, top: Sequence[Finding], gain_s: float | None, of: Wholes
 ) -> str | None:
-    """What findings save together of this run as measured; `gain_s` is that on an idle host."""
+    """What findings save together, as each of them is told; `gain_s` is that on an idle host."""
+    if of.idle_s:
+        return combined_text(top, gain_s, of)
+    here = [of_this_run(one) for one in top]
     if gain_s is not None and run.on_free_cpus.load.edits:
         gain_s = combined_gain(run.replay, here, results=run.results)
     return combined_text(here, gain_s, of)
@@ -306,8 +333,13 @@ def combined_text(top: Sequence[Finding], gain_s: float | None, of: Wholes) -> s
     return f"fixing {which} would save {of.of_run.saving(gain_s, is_bound=is_bound)}"
 
 
-def _about(finding: Finding, of: Wholes) -> str:
-    """The sentence about the most costly finding, and what its first action saves."""
+def _about(finding: Finding, of: Wholes, damaged: AbstractSet[str]) -> str:
+    """The sentence about the most costly finding, and what its first action saves.
+
+    "" where it is about one of the damages, which are told already.
+    """
+    if finding.damage in damaged:
+        return ""
     saving = finding.recommended
     if saving is None:
         return f"{finding.title}.{_unpriced(finding, of)}"
@@ -324,7 +356,7 @@ def _about(finding: Finding, of: Wholes) -> str:
             condition=IF_PROGRAM if of_host else "",
         ),
     )
-    return f"{finding.title}. The fix would save {told}. {saving.bridge}".rstrip()
+    return f"{finding.title}. The fix would save {told}."
 
 
 def _idle_part(saving: Gain) -> float:

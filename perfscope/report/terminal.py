@@ -34,12 +34,12 @@ from perfscope.report.sections.overview import (
     is_of_damage,
     launched,
     length,
+    of_checks,
     on_hosts,
     on_ranks,
-    what_to_do,
 )
-from perfscope.report.sections.quality import failed, trust
 from perfscope.report.sections.sureness import doubt
+from perfscope.report.sections.what_to_do import what_to_do
 from perfscope.report.sections.where import RANKS, bridge_text, line_of, who
 from perfscope.report.sections.whole_run import (
     efficiency_sentence,
@@ -105,8 +105,7 @@ def print_summary(result: Analysis, console: Console) -> None:
     _print_other_tools(result.other_tools if is_all else (), console)
     _print_unmade(result, console)
     console.print()
-    passed = () if failed(result.quality) else (f"{trust(result.quality)}.",)
-    sure = " ".join((*how_sure(result), *passed))
+    sure = " ".join((*how_sure(result), of_checks(result)))
     line(console, f"Can I trust this? {sure}", longest=LONGEST_VERDICT)
     console.print()
     _print_devices(result, console)
@@ -393,7 +392,7 @@ def _print_finding(
     for label, text in ((RANKS, who(result, finding)), (at.label, at.text)):
         if text:
             line(console, f"{label}: {clean(text)}", indent=3)
-    _print_steps(what_to_do(result, finding), console)
+    _print_steps(what_to_do(result, finding, is_folded=False), console)
     if planned := planned_text(finding.planned):
         line(console, f"Planned: {planned}", indent=3)
     if is_told and result.verdict.hot_spots:

@@ -28,8 +28,8 @@ def test_a_healthy_run_is_answered_with_the_least_loss_that_would_have_shown() -
     )
     assert said.assurance == told(found)
     assert said.assurance.startswith("Yes, for what was looked at. Looked at: ")
-    least, window = map(format_seconds, (0.01 * found.results.window_s, found.results.window_s))
-    assert f"reported from {least} (1 % of the {window} analyzed window) on" in told(found)
+    least, run = map(format_seconds, (0.01 * found.results.window_s, found.results.run_s))
+    assert f"reported from {least} of the {run} run on" in told(found)
     assert "it known to be useful computation." in said.assurance
     assert "start-up and end" in said.assurance
     assert said.assurance.endswith("beyond the kinds of waste that are checked for.")
@@ -53,14 +53,14 @@ def test_few_samples_show_large_losses_alone() -> None:
         rows = focus.within(rank.main_stacks)
         assert len(rows) >= 60
         rank.stacks = rows[:60]
-    much = f"{format_seconds(0.05 * found.results.window_s)} (5 % of the "
+    much = f"{format_seconds(0.05 * found.results.window_s)} of the "
     assert f"reported from {much}" in told(found)
     first, *rest = found.results.trace.ranks
     first.stacks = first.stacks[:0]
     assert "reported" not in told(found)  # of one rank nothing would have shown
     for rank in rest:
         rank.stacks = rank.stacks[:0]
-    assert "(1 % of the " in told(found)
+    assert f"from {format_seconds(0.01 * found.results.window_s)} of the " in told(found)
     assert "but of no function, as no stacks were sampled" in told(found)
 
 

@@ -44,7 +44,7 @@ def test_names_rank_function_line_and_gain() -> None:
     first = analyze(Plan(ranks=2, evaluate_s=2.0)).findings["rank_zero_evaluation"].first
     assert first is not None
     assert first.seconds == pytest.approx(10.0, rel=0.01)  # each of two ranks evaluates half
-    told = "The fix would save 8.99 s to 9.99 s, at most 13.6 % of this 73.6 s run."
+    told = "The fix would save up to 9.99 s of the 73.6 s run (13.6 %), at least 8.99 s."
     assert told in found["sentence"]
     assert found["track_record"].endswith("; here, an even split frees no more than 9.99 s.")
     assert found["top"] == ["rank_zero_evaluation"]
@@ -331,8 +331,8 @@ def polling(busy_s: float) -> TraceBuilder:
             0.1,
             "info",
             (
-                "No problem was found: nothing that is sure to save 280 ms (1 % of the "
-                "28.0 s analyzed window). 8.7 % of the 30.0 s run went to something other than "
+                "No problem was found: nothing that is sure to save 280 ms of the "
+                "30.0 s run. 8.7 % of the 30.0 s run went to something other than "
                 "useful computation, and of 84.7 % nothing is known. The largest loss is "
             ),
         ),

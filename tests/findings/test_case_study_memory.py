@@ -92,9 +92,11 @@ def test_the_verdict_names_the_call_and_what_it_costs(faulty: Analyzed) -> None:
     assert gain_s == pytest.approx(CALL_S * CALLS, rel=1e-2)
     assert found["sentence"] == (
         "Model.predict is called 199,810 times and builds an input pipeline each time: 62.5 % of "
-        "each call. The fix would save about 4 h 26 min (4 h 00 min to 5 h 33 min), 79.9 % of this "
-        "5 h 33 min run. The saving counts all 80.0 ms of each call, as most of it is set-up."
+        "each call. The fix would save about 4 h 26 min of the 5 h 33 min run (79.9 %), between "
+        "4 h 00 min and 5 h 33 min."
     )
+    first = found["top"][0]
+    assert faulty.findings[first].gain is not None
 
 
 def test_where_only_memory_is_known_the_verdict_is_about_memory(tmp_path: Path) -> None:

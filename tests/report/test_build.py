@@ -77,8 +77,8 @@ def test_first_screen_says_what_matters() -> None:
         "train_numpy.py:96",
         "Split evaluation across all ranks",
         "Fixing both would save about 1.53 s",
-        "not all recording checks passed",
-        "checks did not pass</a>: ",
+        "Mostly: the cause",
+        "checks did not pass</a>",
     ):
         assert expected in overview
     # the verdict says what is first: it stands there once

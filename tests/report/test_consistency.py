@@ -164,9 +164,7 @@ def test_a_saving_is_told_alike_everywhere(trace: Shown) -> None:
             low, high = map(format_seconds, row["gain_interval_s"])
             assert f"{low} to {high}" in text
         share = re.escape(format_share(run_share))
-        at_most = rf"[\d.]+ \w+ to {re.escape(told)}, at most"
-        about = rf"{re.escape(f'about {told}')}( \([^)]*\))?,"
-        of_run = rf"({about}|{at_most}) {share} of this [\d.]+ \w+ run"
+        of_run = rf"(about|up to) {re.escape(told)} of the [\d.]+ \w+ run \({share}\)"
         assert len(re.findall(of_run, text)) >= 2  # card and terminal
         assert f"{told} ({format_share(run_share)} of the " in text
 
@@ -200,7 +198,7 @@ def test_the_headline_promises_what_the_first_action_saves(trace: Shown) -> None
         assert "fix would save" not in sentence
         return
     saved = format_seconds(first["first_action"]["gain_s"])
-    told = rf"The fix would save (about|[\d.]+ \w+ to) {re.escape(saved)}[ ,]"
+    told = rf"The fix would save (about|up to) {re.escape(saved)}[ ,]"
     assert re.search(told, sentence)
     for told in re.findall(r"that saves (?:about )?([\d.]+ \w+)", first["actions"][0]):
         assert told == saved

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from perfscope.report.sections import nothing_found, unexplained
-from perfscope.report.sections.overview import also_seen, what_to_do
+from perfscope.report.sections.overview import also_seen
+from perfscope.report.sections.what_to_do import what_to_do
 from perfscope.schema.read import read_known
 from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_first_screen import two_problems, words

@@ -9,8 +9,8 @@ import pytest
 
 from perfscope.report.sections import breakdown
 from perfscope.report.sections.findings import fix_text, saving_text, size_text, weight, wholes
-from perfscope.report.sections.overview import what_to_do
-from perfscope.report.sections.sureness import answer
+from perfscope.report.sections.sureness import answer, doubt
+from perfscope.report.sections.what_to_do import what_to_do
 from perfscope.savings import Wholes
 from perfscope.schema.read import read_known
 from perfscope.units import NS, format_seconds
@@ -87,19 +87,19 @@ def test_a_part_of_a_saving_is_called_a_part_of_it(seconds: float, told: str) ->
             3.0,
             None,
             "about 3.00 s (42.4 % of the 7.07 s run); about 2.00 s on an idle host",
-            "about 3.00 s, 42.4 % of this 7.07 s run",
+            "about 3.00 s of the 7.07 s run (42.4 %)",
         ),
         (
             3.0,
             2.0,
             "about 3.00 s (42.4 % of the 7.07 s run); about 2.00 s on an idle host",
-            "about 2.00 s, 39.5 % of the 5.07 s that it takes on an idle host",
+            "about 2.00 s of the 7.07 s run (28.3 %)",
         ),
         (
             None,
             2.0,
             "about 2.00 s (28.3 % of the 7.07 s run)",
-            "about 2.00 s, 28.3 % of this 7.07 s run",
+            "about 2.00 s of the 7.07 s run (28.3 %)",
         ),
     ],
 )
@@ -169,8 +169,9 @@ def test_a_problem_whose_cause_is_inferred_says_so_beside_its_size(*, is_inferre
     row = leading(document, gain_s=2.0, gain_run_share=0.28, status="fail", confidence="medium")
     row["is_inferred"] = is_inferred
     found = next(one for one in read_known(document).findings if one.id == row["id"])
-    assert weight(found, OF).word == "Major problem"
-    assert ("if its cause, which is inferred, is right" in size_text(found, OF)) is is_inferred
+    assert weight(found, OF).word == f"{'Possible major' if is_inferred else 'Major'} problem"
+    assert weight(found, OF).style == ("warn" if is_inferred else "fail major")
+    assert (doubt(found) == "its cause is inferred") is is_inferred
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_a_problem_whose_cause_is_inferred_says_so_beside_its_size(*, is_inferre
         (None, None, "Problem"),
         (1.0, None, "Major problem"),
         (1.0, 1.0, "Problem"),
-        (1.0, 3.0, "Major problem"),
+        (1.0, 3.0, "Problem"),
     ],
 )
 def test_what_a_problem_weighs_is_a_share_of_the_run_that_savings_are_of(
@@ -187,7 +188,7 @@ def test_what_a_problem_weighs_is_a_share_of_the_run_that_savings_are_of(
 ) -> None:
     """A saving of 0.5 s in 7.07 s, or of 1 s as measured, with the load of other processes.
 
-    Where it is known what those cost it is one of the run on an idle host.
+    Where it is known what those cost, the saving counts nothing of that.
     """
     document = two_ranks_evaluation()
     row = leading(document, gain_s=0.5, status="fail", gain_run_share=0.07, confidence="high")
@@ -198,8 +199,7 @@ def test_what_a_problem_weighs_is_a_share_of_the_run_that_savings_are_of(
     found = next(one for one in result.findings if one.id == row["id"])
     assert weight(found, of).word == word
     size = {"Problem": "3 % to 10 %", "Major problem": "10 % or more"}
-    whole = "this run" if others_s is None else "a run on an idle host"
-    assert size_text(found, of) == f"a fix saves {size[word]} of {whole}"
+    assert size_text(found, of) == f"a fix saves {size[word]} of this run"
     assert "Minor: less than 3 %." in weight(found, of).meaning
 
 

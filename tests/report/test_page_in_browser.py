@@ -178,10 +178,10 @@ BESIDE = """[...document.querySelectorAll('.verdict .line')]
 """Of each line of the verdict: whether its label ends where its text begins, and which is wide."""
 
 
-@pytest.mark.parametrize("line", ["Line to open", "Costs most"])
+@pytest.mark.parametrize("is_elsewhere", [False, True])
 @pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (390, "screen"), (794, "print")])
 def test_labels_stand_beside_their_texts(
-    window: Browser, tmp_path: Path, width: int, media: str, line: str
+    window: Browser, tmp_path: Path, width: int, media: str, *, is_elsewhere: bool
 ) -> None:
     document = two_ranks_evaluation()
     where = [{"file": "/home/me/train.py", "line": 57, "function": "main"}]
@@ -189,7 +189,7 @@ def test_labels_stand_beside_their_texts(
     leading(
         document,
         where=where,
-        is_elsewhere=line.startswith("Costs"),
+        is_elsewhere=is_elsewhere,
         source_line="loss = nn.functional.cross_entropy(model(nodes), labels[nodes])",
         seen={"samples": 100, "of": 400, **calls},
         actions=["Exchange once: run the first backward passes `with model.no_sync():`. " * 4],
@@ -200,7 +200,7 @@ def test_labels_stand_beside_their_texts(
     found = window.run(BESIDE)
     window.page("Emulation.setEmulatedMedia", media="")
     labels = {label for label, _, _ in found}
-    assert {"Ranks", line, "First action"} <= labels
+    assert {"Ranks", "Line to open", "First action"} <= labels
     assert [label for label, is_beside, _ in found if not is_beside] == []
     if width > 520:
         assert [label for label, _, is_wide in found if not is_wide] == []

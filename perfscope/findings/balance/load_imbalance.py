@@ -236,7 +236,7 @@ def _actions(
         return (f"{split}: {spends(facts)}.{why_differs(found)}",), None
     change, at = unseen(results, facts), None
     if not change:
-        change, at = less_work(facts, split_of(results.trace.ranks))
+        change, at = less_work(found, split_of(results.trace.ranks))
     actions = (
         f"{change}{why_differs(found)}",
         "If samples differ in cost, partition them by estimated cost, not by count.",

@@ -36,8 +36,8 @@ _CHEAPER = {
     InputPart.DECODE: "store the data decoded and scaled once.",
     InputPart.COPY: "take whole batches out of one array instead of single samples.",
     InputPart.OTHER: (
-        "this code of the program runs again for each batch. Make {0} cheaper, call it once for "
-        "many batches, or, if it gives the same each time, once before training."
+        "call {0} once for many batches. This code of the program runs again for each batch: if it "
+        "gives the same each time, run it once before training, and else make it cheaper."
     ),
 }
 """What makes the main part of the work on batches cheaper."""
@@ -61,7 +61,7 @@ def _called_there(results: Results, rank: int) -> str:
     rows = [one for one in results.activities.rows if one.rank == rank and one.where == where]
     most = max(rows, key=lambda one: one.ns, default=None) if where is not None else None
     calls = most.calls.strip("?.") if most is not None else ""
-    return f"`{public_name(calls)}`" if calls else "what it calls"
+    return f"`{public_name(calls)}`" if calls else "it"
 
 
 def public_name(calls: str) -> str:

@@ -20,8 +20,8 @@ from perfscope.units import format_bytes, format_seconds, format_share
 FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 << 20, 25 << 20
 """Of DistributedDataParallel, unless it is told otherwise."""
 
-OF_THREADS = "Transfer: {}; CPU time for it: {}"
-BOTH_ENDS = "the lower end is that of the transfer alone, the upper end counts the CPU time in full"
+OF_THREADS = "It is {} of transfer and {} of CPU time for it"
+BOTH_ENDS = "from the transfer alone to all of both, as the steps vary"
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,15 @@ SINGLE_BYTES = np.dtype(np.float32).itemsize
 """Of a value in single precision, than which MPI adds up nothing narrower that is common."""
 
 MORE_RARELY = (
-    "Make half as many calls, or fewer (so few bytes take next to no time beside the call itself): "
-    "put what several calls exchange, one after the other or in several steps, into one array. Or "
-    "start the exchange without waiting (MPI_I...) and complete it where its result is needed"
+    "Make half as many calls: put what several of them exchange, one after the other or in several "
+    "steps, into one array. So few bytes take next to no time beside the call itself, so that "
+    "fewer calls save more. Or start the exchange without waiting (MPI_I...) and complete it where "
+    "its result is needed"
 )
-AS_ONE = "Where several go to the same rank one after the other, send them as one buffer."
+AS_ONE = "Send what goes to the same rank one after the other as one buffer."
 AT_ONCE = (
-    "Each sends and receives at once: where none of several needs what another one brings, "
-    "exchange them as one buffer."
+    "Exchange several as one buffer, where none of them needs what another one brings. Each sends "
+    "and receives at once."
 )
 PICKLED = (
     "Send arrays as they are, with mpi4py's calls with a capital letter ({calls}): what is sent "

@@ -21,14 +21,14 @@ CHANGES: dict[Activity, str] = {
         "have a background thread decompress the next piece."
     ),
     Activity.COMPRESSION: (
-        "Write without compression, at a cheaper level, or from a background thread."
+        "Write without compression, or at a cheaper level, or from a background thread."
     ),
     Activity.HASHING: (
         "Compute checksums only where something compares them, and only once for data that do not "
         "change."
     ),
     Activity.FILES: (
-        "Keep files open; what is read, read in large blocks, once before the first step or in a "
+        "Keep files open. What is read, read in large blocks, once before the first step or in a "
         "loader process; what is written, write less often, and from one rank."
     ),
     Activity.NETWORK: (
@@ -127,8 +127,8 @@ SEARCHES = frozenset(
 """What searches so."""
 
 IN_LIBRARY = (
-    "Make fewer of these calls, with more data at a time, and move what does not change from call "
-    "to call out of the loop."
+    "Call {} less often, with more data at a time. Move what does not change from call to call out "
+    "of the loop."
 )
 """The same where a function of a library is what takes the time."""
 

@@ -203,11 +203,13 @@ def action(
     change = change or _of_library(first, callee) or _of_files(first, callee)
     change = of_world(change or change_of(first), world)
     if first.cause.activity is Activity.INTERPRETER:
-        in_library = OF_SEARCH if callee is not None and callee.name in SEARCHES else IN_LIBRARY
-        if callee is not None and gain.is_bound:
-            return f"{there(_at(first, callee), in_library)}{_in_calls(group, callee, gain)}"
         change = ONE_LINE if is_one_line else change
-        change = in_library if callee is not None else change
+        if callee is not None:
+            is_search = callee.name in SEARCHES
+            change = OF_SEARCH if is_search else IN_LIBRARY.format(callee.name)
+            at = _at(first, callee if is_search else None)
+            more = _in_calls(group, callee, gain) if gain.is_bound else _with_others(group, gain)
+            return f"{there(at, change)}{more}"
     if first.cause.activity is None:
         return f"{there(_at(first, None), change)} {_seen(group, world)}".rstrip()
     return f"{there(_at(first, callee), change)}{_with_others(group, gain)}"
@@ -245,7 +247,7 @@ def _of_files(entry: Entry, callee: Callee | None) -> str:
 def _in_calls(group: Group, callee: Callee, gain: Gain) -> str:
     """What of the calls of a library's function its Python code takes; "" for nearly all of it."""
     own, mean = format_seconds(callee.lost_s), format_seconds(callee.mean_s)
-    told = "" if own == mean else f" Of the {mean} that they take, {own} is Python code."
+    told = "" if own == mean else f" Of the {mean} that the calls take, {own} is Python code."
     if callee.mean_s >= SAME_FROM * gain.seconds:
         return told
     return f"{told} Python code of all places in evidence takes {format_seconds(_each_s(group))}."

@@ -318,7 +318,7 @@ def _as_one(results: Results) -> str:
     if found is None or found.size_bytes >= SMALL_BYTES:
         return ""
     pickled = f"{PICKLED.format(calls=MESSAGES)} " if found.is_pickled else ""
-    return f"{pickled}{_largest(results)} {AT_ONCE if found.is_answered else AS_ONE}"
+    return f"{pickled}{AT_ONCE if found.is_answered else AS_ONE} {_largest(results)}"
 
 
 def _actions(run: Facts, facts: NetworkFacts, *, is_told: bool) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ from perfscope.trace.model import Frame
 from perfscope.units import format_seconds, listed
 
 ACTION = (
-    "Use a ring buffer: allocate {0} once and overwrite the oldest rows (`rows[at:at + n] = new`, "
-    "`at` going round; row i is then `rows[(at + i) % len(rows)]`). Clone slices that you keep, as "
-    "they will be overwritten."
+    "Use a ring buffer: allocate {0} once and overwrite the oldest rows. That is "
+    "`rows[at:at + n] = new`, `at` going round; row i is then `rows[(at + i) % len(rows)]`. Clone "
+    "slices that you keep, as they will be overwritten."
 )
 JOINS = ("cat", "concat", "concatenate", "roll")
 """What functions of C, and those of NumPy and PyTorch, that put arrays together are called."""

@@ -23,13 +23,13 @@ from perfscope.report.sections.sureness import (
     first_of,
     is_bound,
     is_by_assumption,
-    is_inferred,
     is_open,
     is_unsure,
     seen_with,
     sureness,
     why_behind,
 )
+from perfscope.report.sections.what_to_do import first_step
 from perfscope.report.sections.where import bridge_text, line_of
 from perfscope.report.table import Column, Kind, Table
 from perfscope.report.text import shortened
@@ -53,9 +53,6 @@ NOT_MADE = "findings-not-made"
 SAME_LINE = "mostly of the same line: do not add it"
 OVERLAPPING = "overlapping: do not add it"
 """What is said of the saving of a finding that is another view of a problem."""
-
-IF_RIGHT = "if its cause, which is inferred, is right"
-"""What is said of the size of a problem whose cause was not measured."""
 
 LINE_MEANING = "A function, and the line of it in which it was seen most."
 
@@ -167,18 +164,13 @@ def weight(row: Outcome, of: Wholes) -> StatusWord:
 
 def size_text(row: Outcome, of: Wholes) -> str:
     """What a problem of its weight saves, `a fix saves 10 % or more`; "" where nobody knows."""
-    whole = "this run" if _idle(row, of) is None else "a run on an idle host"
-    size = size_of(weight(row, of), _share(row, of), whole)
-    is_likely = row.status is Status.FAIL and is_inferred(row) and not is_unsure(row)
-    return f"{size}, {IF_RIGHT}" if size and is_likely else size
+    return size_of(weight(row, of), _share(row, of), "this run")
 
 
 def _share(row: Outcome, of: Wholes) -> float | None:
-    """Of the run, what the first action saves; of one on an idle host where that is told."""
-    first, idle = as_measured(row), _idle(row, of)
-    if idle is not None and idle.gain_s is not None and of.idle_s:
-        return idle.gain_s / of.idle_s
-    return first.gain_run_share if isinstance(first, (FindingRow, FirstAction)) else None
+    """Of the run, what the first action saves: on an idle host, where that is told."""
+    found = _idle(row, of) or as_measured(row)
+    return found.gain_run_share if isinstance(found, (FindingRow, FirstAction)) else None
 
 
 def verdict_word(result: Analysis) -> StatusWord:
@@ -255,8 +247,9 @@ def view_text(row: Outcome, of: Wholes, leader: Outcome | None = None) -> str:
     """What a finding saves, and why that is uncertain, in the block of the problem it is of."""
     idle, why = _idle(row, of), doubt(row)
     saving = _saving(as_measured(row), of.of_run)
-    if idle is not None:  # as its title has it
-        saving = f"{_saved(idle)} on an idle host"
+    if idle is not None:
+        saving = _saved(idle)
+    why = "" if leader and why == doubt(leader) else why  # as is told of the problem already
     why = (why_behind(row, leader) if leader else "") or why
     is_there = leader is not None and bool(row.where) and row.where[:1] == leader.where[:1]
     told = f": {saving}, {SAME_LINE if is_there else OVERLAPPING}" if saving else ""
@@ -267,7 +260,7 @@ def next_step(row: Outcome, leader: Outcome | None = None) -> str:
     """The first action; "" of what the problem in whose block it stands may explain, or is at."""
     is_explained = seen_with(row) and is_open(row)
     is_there = leader is not None and bool(row.where) and row.where[:1] == leader.where[:1]
-    return "" if is_explained or is_there or not row.actions else row.actions[0]
+    return "" if is_explained or is_there or not row.actions else first_step(row)
 
 
 def is_placed(row: Outcome) -> bool:

@@ -3,7 +3,6 @@
 from perfscope.places import place
 from perfscope.report.formats import seconds
 from perfscope.report.sections import unexplained
-from perfscope.report.sections.quality import not_passed
 from perfscope.report.sections.where import RANKS, TO_OPEN
 from perfscope.report.views import rank_list
 from perfscope.schema.analysis import Analysis
@@ -21,7 +20,6 @@ def rows(result: Analysis) -> list[tuple[str, str]]:
         *nowhere(result),
         ("Saving", _nothing_saved(result)),
         ("First action", verdict.action),
-        *([] if verdict.top else not_passed(result)),
         ("Hot spots", verdict.hot_spots),
         ("To look at", unexplained.text(unexplained.unexplained(result))),
     ]

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from perfscope.output import record_again
 from perfscope.report.formats import decimal, ratio, seconds, whole_percent
 from perfscope.report.labels import BUSY_HOST, STEP_SOURCES, band, formula_words
 from perfscope.report.sections import breakdown, efficiency, nothing_found
@@ -20,18 +19,12 @@ from perfscope.report.sections.findings import (
     view_text,
     wholes,
 )
-from perfscope.report.sections.quality import OTHER_WORK, doubted, not_passed, recording, trust
-from perfscope.report.sections.rests_on import rests_on
+from perfscope.report.sections.quality import doubted, not_passed, recording, trust
+from perfscope.report.sections.rests_on import rests_on, seen_in
 from perfscope.report.sections.section import Context, Section
-from perfscope.report.sections.sureness import (
-    advice_on,
-    answer,
-    is_too_short,
-    rather_idle,
-    saving_sentence,
-    why_behind,
-)
+from perfscope.report.sections.sureness import answer, is_up_to_checks, saving_sentence
 from perfscope.report.sections.unexplained import unexplained
+from perfscope.report.sections.what_to_do import details, what_to_do
 from perfscope.report.sections.where import who
 from perfscope.report.text import sentences, stopped
 from perfscope.schema.analysis import Analysis
@@ -43,7 +36,7 @@ from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
-from perfscope.units import capitalized, counted
+from perfscope.units import counted, inside
 
 BUSY_HOST_ID = "busy_host"
 """The finding that tells what processes outside the job cost, which a verdict tells as well."""
@@ -51,10 +44,10 @@ BUSY_HOST_ID = "busy_host"
 UNKNOWN_SIZE = "unknown_size"
 """What damage is called where nobody knows how many ranks the job had (analysis.json)."""
 
-NOT_FIRST = "Why not first"
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 KEYED_FROM = 0.02  # and one narrower than this none for its letter
 MOST_ARGUMENTS = 40
+MOST_DOUBTS = 2  # checks that an answer names
 MOST_SEEN = 2  # findings that are no problem, where there is none
 ALONE = "direct"
 IN_STEPS = "Counts all time in training steps as training, including what was lost there."
@@ -94,7 +87,7 @@ def _context(result: Analysis) -> Context:
         "sureness": how_sure(result),
         "is_answered": bool(named or verdict.assurance),
         "trust": trust(result.quality),
-        "recording": recording(result),
+        "recording": recording(result, names_doubts=names_doubts(result)),
     }
 
 
@@ -105,7 +98,11 @@ def _blocks(result: Analysis, named: Sequence[tuple[FindingRow, int]]) -> list[C
         (
             row,
             finding_view(row, place, of)
-            | {"ranks": who(result, row), "steps": what_to_do(result, row)},
+            | {
+                "ranks": who(result, row),
+                "steps": what_to_do(result, row),
+                "details": details(row),
+            },
         )
         for row, place in named
     ]
@@ -159,32 +156,24 @@ def how_sure(result: Analysis) -> list[str]:
         return [one for one in (answered, " ".join(more), told) if one]
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
-    what, record = "" if blocks == 1 else "the first problem", result.verdict.track_record
-    told = answer(first, what, is_doubted=bool(doubted(result.quality)), has_range=bool(record))
-    saving = saving_sentence(first, record)
+    what = "" if blocks == 1 else "the first problem"
+    found = doubted(result.quality, is_host_told=bool(result.verdict.host))
+    doubts = [inside(one.title) for one in found[:MOST_DOUBTS] if names_doubts(result)]
+    told = answer(first, what, seen=seen_in(result, first), doubts=doubts)
+    saving = saving_sentence(first, result.verdict.track_record)
     return [one for one in (told, saving, rests_on(result, first)) if one]
 
 
-def what_to_do(result: Analysis, row: FindingRow) -> list[tuple[str, str]]:
-    """What to do about a finding, in order, each with its label.
+def of_checks(result: Analysis) -> str:
+    """Which checks of the recording did not pass, or how many passed, as a sentence."""
+    told = not_passed(result, names_doubts=names_doubts(result))
+    return told or f"{trust(result.quality)}."
 
-    About the one that leads also how to make sure of its saving: before anything is changed, where
-    that may be nothing, and after it otherwise.
-    """
-    told = list(row.actions[:1])
-    is_leading = row.id in result.verdict.top[:1]
-    if is_leading and not result.run.damage:
-        is_busy = any(one.id == OTHER_WORK for one in doubted(result.quality))
-        first = rather_idle(row, record_again(result.run.command))
-        sure = advice_on(row, is_busy=is_busy)
-        after = [sure] if sure else []
-        told = [*after, *told] if is_too_short(row) else [*told, *after]
-        told = [first, " ".join(told)] if first else told
-    steps = list(zip(("First action", "Then"), told, strict=False))
-    if is_leading:
-        return [*steps, *not_passed(result)]
-    behind = why_behind(row, _named(result)[0][0])
-    return [*steps, (NOT_FIRST, f"{capitalized(behind)}.")] if behind else steps
+
+def names_doubts(result: Analysis) -> bool:
+    """Whether the answer names the checks that did not pass, as only they stand against it."""
+    named = _named(result)
+    return bool(named) and not result.run.damage and is_up_to_checks(named[0][0])
 
 
 def _facts(run: Run) -> list[str]:

@@ -4,25 +4,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.report.formats import seconds
-from perfscope.report.labels import status_word
+from perfscope.report.labels import StatusWord, status_word
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.table import Column, Kind, Table
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
+from perfscope.structures import dataclass
 from perfscope.units import counted, format_share, inside
 
 OTHER_WORK = "other_work"
 """The check that tells what other processes used of the host's CPUs (analysis.json)."""
 
-HOST_TOLD = "A busy host (see above)"
+HOST_TOLD = "The host was busy"
 """What that check found, where the verdict told how busy."""
 
 SMALL = "too small to matter"
 """What is said of checks that did not pass, and are about less than the saving is unsure by."""
-
-RECORDING = "Recording"
-"""What the row of the first screen is called that tells which checks did not pass."""
 
 CHECKS = (
     Column("Check", "title", kind=Kind.TEXT, longest=120),
@@ -81,32 +79,39 @@ def small(checks: Sequence[QualityRow]) -> str:
 
 
 def _told(result: Analysis) -> list[QualityRow]:
-    """The checks that raise a doubt and of which nothing else on the first screen tells."""
-    is_told = bool(result.verdict.host)
-    found = doubted(result.quality, is_host_told=is_told)
-    has_own_row = is_told and bool(result.verdict.top)
-    return [one for one in found if not (has_own_row and one.id == OTHER_WORK)]
+    """The checks that raise a doubt, in short where the first screen tells of the host."""
+    return doubted(result.quality, is_host_told=bool(result.verdict.host))
 
 
-def not_passed(result: Analysis) -> list[tuple[str, str]]:
-    """The checks of the recording that did not pass, as a row of the first screen."""
-    titles = "; ".join(inside(one.title) for one in _told(result))
-    which = [": " + titles if titles else "", small(result.quality)]
-    told = ("; " if titles else ", ").join(which) if which[1] else which[0]
-    return [(RECORDING, f"{failed(result.quality)}{told}.")] if told else []
+@dataclass(frozen=True)
+class Recording:
+    """Which checks of the recording did not pass, in parts that a page shows differently."""
+
+    failed: str  # how many did not pass; "" where all did
+    checks: tuple[tuple[StatusWord, str], ...]  # those that raise a doubt, with what they found
+    small: str  # those that change no answer, as a clause; "" without any
+    is_counted: bool  # whether any raises a doubt, told here or before
 
 
-def recording(result: Analysis) -> Context:
-    """The same in parts that a page shows differently: each check with its outcome."""
-    return {
-        "label": RECORDING,
-        "failed": failed(result.quality),
-        "checks": [
-            {"status": status_word(one.status.value), "title": inside(one.title)}
-            for one in _told(result)
-        ],
-        "small": small(result.quality),
-    }
+def recording(result: Analysis, *, names_doubts: bool = False) -> Recording:
+    """Which checks did not pass; `names_doubts`: those that raise a doubt were named before."""
+    told = [] if names_doubts else _told(result)
+    return Recording(
+        failed(result.quality),
+        tuple((status_word(one.status.value), inside(one.title)) for one in told),
+        small(result.quality),
+        bool(doubted(result.quality)),
+    )
+
+
+def not_passed(result: Analysis, *, names_doubts: bool = False) -> str:
+    """The same as a sentence; "" where all passed."""
+    found = recording(result, names_doubts=names_doubts)
+    if not found.failed:
+        return ""
+    titles = "; ".join(title for _, title in found.checks)
+    small_ones = f"{'; ' if found.is_counted else ', '}{found.small}" if found.small else ""
+    return f"{found.failed}{f': {titles}' if titles else ''}{small_ones}."
 
 
 def failed(checks: Sequence[QualityRow]) -> str:

@@ -2,30 +2,37 @@
 
 from perfscope.report.formats import count, percent
 from perfscope.report.sections.sureness import first_of
-from perfscope.report.sections.where import which_ranks
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import TOLD_STEPS
 from perfscope.schema.enums import Basis
 from perfscope.schema.findings import FindingRow
-from perfscope.units import counted, listed
+from perfscope.units import counted
+
+
+def seen_in(result: Analysis, row: FindingRow) -> str:
+    """How many steps and samples a finding rests on, as a clause; "" where neither is known."""
+    told = _steps(result)
+    if row.seen is not None and row.where:
+        samples = f"{count(row.seen.samples)} of {counted(row.seen.of, 'stack sample')}"
+        told.append(f"{samples} in line {row.where[0].line}")
+    return ", ".join(told)
+
+
+def _steps(result: Analysis) -> list[str]:
+    steps, is_told = result.steps.count, result.run.throughput.step_source in TOLD_STEPS
+    what = "step" if is_told else "inferred step"
+    return [counted(steps, what)] if steps > 1 else []
 
 
 def rests_on(result: Analysis, row: FindingRow | None) -> str:
-    """How many steps and samples a verdict rests on, and what was checked of the replay.
+    """What an answer without a finding rests on, and what was checked of the replay.
 
     In sentences, of what is known. The replay is told where it is what the saving of the finding
     comes from.
     """
-    steps = result.steps.count
-    is_told = result.run.throughput.step_source in TOLD_STEPS
-    inferred = "" if is_told else " (inferred from what repeats)"
-    told = [f"{counted(steps, 'step')}{inferred}"] if steps > 1 else []
-    if row is not None and row.seen is not None and row.where:
-        whose = which_ranks(row, result.run.recorded_ranks)
-        samples = f"{counted(row.seen.of, 'stack sample')}{f' of {whose}' if whose else ''}"
-        told.append(f"{samples} ({count(row.seen.samples)} in line {row.where[0].line})")
+    steps = _steps(result) if row is None else []
     saving = first_of(row) if row is not None else None
-    said = [f"Based on {listed(told)}."] if told else []
+    said = [f"Based on {steps[0]}."] if steps else []
     error = result.replay.relative_error
     if error is not None and (saving is None or saving.gain_basis is Basis.REPLAY):
         off = "" if error == 0.0 else f" to within {percent(error)}"

@@ -1,5 +1,6 @@
 """How sure a finding is, what makes it less sure, and what would make it surer."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.report.formats import seconds, whole_percent
@@ -7,6 +8,7 @@ from perfscope.report.labels import MINOR_BELOW
 from perfscope.savings import UNDER_ASSUMPTIONS
 from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome
+from perfscope.units import listed
 
 SIMULATED = "from a simulation (replay) of the fixed run"
 """What savings come from that are no bounds."""
@@ -85,7 +87,8 @@ def is_unsure(row: Outcome) -> bool:
 
     Its status says what it would cost, and gates look at that; to people it is a possible one.
     """
-    return row.status is Status.FAIL and (row.confidence is Confidence.LOW or may_be_host(row))
+    is_doubted = row.confidence is Confidence.LOW or is_inferred(row) or may_be_host(row)
+    return row.status is Status.FAIL and is_doubted
 
 
 def may_be_host(row: Outcome) -> bool:
@@ -164,7 +167,8 @@ def sureness(row: Outcome, what: str = "") -> str:
     Two things have to be certain, each by itself: what causes the loss, and what a fix of it saves.
     `what` is what the cause is said to be of, where there are several.
     """
-    saving = _how_sure_saving(row)
+    saving, ends = _how_sure_saving(row)
+    saving += f". Range: {ends}" if ends else ""
     if not saving:
         return f"{row.confidence.value.capitalize()} confidence in the finding."
     cause = f"Cause of {what}" if what else "Cause"
@@ -176,49 +180,51 @@ def sureness(row: Outcome, what: str = "") -> str:
     return f"{cause}: measured. Saving: {saving}."
 
 
-def answer(
-    row: Outcome, what: str = "", *, is_doubted: bool = False, has_range: bool = False
-) -> str:
+def is_up_to_checks(row: Outcome) -> bool:
+    """Whether nothing makes a finding uncertain but what checks of the recording found."""
+    is_open = is_inferred(row) or may_be_host(row) or _may_be_nothing(row) or _may_be_other(row)
+    return row.status.is_fault and not is_open
+
+
+def answer(row: Outcome, what: str = "", *, seen: str = "", doubts: Sequence[str] = ()) -> str:
     """Whether to trust a finding, as a sentence that answers just that; "" of what is no fault.
 
-    `what` is what the cause is said to be of, where there are several; `is_doubted` tells that
-    checks of the recording did not pass, as is told elsewhere. `has_range` tells that the saving is
-    told with a range.
+    `what` is what the cause is said to be of, where there are several; `seen` is how much was
+    measured that it rests on, as a clause, and `doubts` are what checks of the recording found.
     """
     if not row.status.is_fault:
         return ""
     cause = f"cause of {what}" if what else "cause"
+    on = f" ({seen})" if seen else ""
     if is_inferred(row):
-        return f"Partly: the lost time was measured, the {cause} is inferred: test the fix."
+        return f"Partly: the lost time was measured{on}, its cause is inferred: test the fix."
     if may_be_host(row):
-        return "Partly: the lost time was measured, and the busy host may be its cause."
+        return f"Partly: the lost time was measured{on}, and the busy host may be its cause."
     if _may_be_nothing(row):
-        return f"Not yet: the {cause} was measured, and the saving may be nothing."
+        return f"Not yet: the {cause} was measured{on}, and the saving may be nothing."
     if _may_be_other(row):
-        return f"Partly: the time was measured, and something else than the {cause} may explain it."
-    first, more = first_of(row), ""
-    if first.gain_s is None:
-        more = " Its saving was not estimated."
-    elif (row.confidence is not Confidence.HIGH or is_bound(first)) and not has_range:
-        more = " The saving is a rough figure."
-    return (
-        f"Mostly: the {cause} was measured; not all recording checks passed.{more}"
-        if is_doubted
-        else f"Yes: the {cause} was measured.{more}"
-    )
+        other = f"something else than the {cause} may explain it"
+        return f"Partly: the lost time was measured{on}, and {other}."
+    but = ["its saving was not estimated"] if first_of(row).gain_s is None else []
+    but = [*but, *doubts]
+    told = f"the {cause} was measured{on}{f', but {listed(but)}' if but else ''}."
+    return f"{'Mostly' if doubts else 'Yes'}: {told}"
 
 
 def saving_sentence(row: Outcome, record: str = "") -> str:
-    """How sure the saving of a finding is, in sentences; "" where nobody asks.
+    """Where the saving of a finding comes from, and its range, in sentences; "" where nobody asks.
 
     `record` tells where its range comes from, where that is other programs, and "" otherwise.
     """
     is_told = first_of(row).gain_s is not None
-    saving = _how_sure_saving(row, has_range=bool(record)) if is_told else ""
+    saving, ends = _how_sure_saving(row, has_range=bool(record)) if is_told else ("", "")
     if not saving:
         return ""
     condition = ", if the cause is right" if is_inferred(row) else ""
-    return f"Saving{condition}: {saving}. {record}".rstrip()
+    first = first_of(row)
+    bridge = first.bridge if isinstance(first, FirstAction) else ""
+    said = [f"Saving{condition}: {saving}.", bridge, f"Range: {ends}." if ends else "", record]
+    return " ".join(one for one in said if one)
 
 
 def is_inferred(row: Outcome) -> bool:
@@ -226,42 +232,43 @@ def is_inferred(row: Outcome) -> bool:
     return isinstance(row, FindingRow) and row.is_inferred
 
 
-def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> str:
-    """How sure the saving of a finding is, as a clause; "" where nobody asks."""
+def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> tuple[str, str]:
+    """Where the saving of a finding comes from, and its range, as clauses; "" where nobody asks."""
     first = as_measured(row)
     if first.gain_s is None or not row.status.is_fault:
         is_asked = row.status.is_fault and isinstance(row, FindingRow)
-        return "not estimated" if is_asked else ""
+        return ("not estimated" if is_asked else "", "")
     if is_bound(first):
         # the interval that makes it less certain is not told of a bound
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
         new = "" if has_range else "; what its new code takes is not taken off"
-        return f"from the time of what the fix replaces{new}{told}"
+        return f"from the time of what the fix replaces{new}{told}", ""
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0
     if interval is None or whole_s <= 0:
-        return f"{SIMULATED}{_why_no_interval(row, has_range=has_range)}"
+        return f"{SIMULATED}{_why_no_interval(row, has_range=has_range)}", ""
     if row.confidence is Confidence.LOW and not is_inferred(row):
-        return "may be nothing. A longer recording would tell"
-    low_s, high_s = interval
+        return "may be nothing. A longer recording would tell", ""
     if is_by_assumption(first):
-        return f"{SIMULATED}. Range: {_assumed(first)}"
+        return SIMULATED, _assumed(first)
+    low_s, high_s = interval
     if high_s - low_s > whole_s:
         least, most = (seconds(one * first.gain_s / whole_s) for one in interval)
         if low_s > whole_s - low_s:  # most of it is sure
-            return f"may be between {least} and {most}"
-        return f"may be as little as {least}. A longer recording would narrow that"
+            return f"may be between {least} and {most}", ""
+        return f"may be as little as {least}. A longer recording would narrow that", ""
     half = (high_s - low_s) / 2 / whole_s
     off = whole_percent(half) if half >= ONE_PERCENT else f"less than {whole_percent(ONE_PERCENT)}"
-    by_steps = f"give or take {off} as its steps vary"
-    return f"{SIMULATED}, {by_steps}" if has_range else f"{SIMULATED}. Range: {by_steps}"
+    return SIMULATED, "" if has_range else f"give or take {off} as its steps vary"
 
 
 def _assumed(found: Outcome | FirstAction) -> str:
-    """What is assumed at the two ends of a range, as a clause."""
-    return (found.assumed if isinstance(found, FirstAction) else "") or UNDER_ASSUMPTIONS
+    """What is assumed at the two ends of a range, as a clause; "" where the derivation says it."""
+    if not isinstance(found, FirstAction):
+        return UNDER_ASSUMPTIONS
+    return found.assumed or ("" if found.bridge else UNDER_ASSUMPTIONS)
 
 
 def _why_no_interval(row: Outcome, *, has_range: bool) -> str:

@@ -17,14 +17,13 @@ from perfscope.units import NS, format_share
 
 RANKS = "Ranks"
 TO_OPEN = "Line to open"
-COSTS_MOST = "Costs most"
-"""What rows are called that tell the ranks, and the line."""
+"""What rows are called that tell the ranks, and the line: the same of every finding."""
 
-NOT_TO_CHANGE = "not the line to change: the first action says how to find it"
-NOT_TO_EDIT = "nothing to edit"
+NOT_TO_CHANGE = "the time goes here, the line to change is another: see the first action"
+NOT_TO_EDIT = "the time goes here, nothing to edit: see the first action"
 """What is told of a line where the first action sets variables of the environment."""
 
-PROBABLY_SPLITS = "probably sets the split"
+PROBABLY_SPLITS = "probably: it sets the split"
 
 NO_LINE = "not known: see the first action"
 ONLY_WAITS = (
@@ -46,10 +45,10 @@ class Line:
 
     @property
     def text(self) -> str:
-        """All of it: `p6.py:38 in converged(): change = norm(h) (98 % of its samples are ...)`."""
+        """All of it: `p6.py:38 in converged() (98 % of its samples ...): change = norm(h)`."""
         told = " in ".join(part for part in (self.at, self.function) if part)
-        told += f": {self.source}" if self.source else ""
-        return f"{told} ({self.note})" if told and self.note else told or self.note
+        told += f" ({self.note})" if told and self.note else self.note
+        return f"{told}: {self.source}" if self.source else told
 
 
 def bridge_text(row: Outcome) -> str:
@@ -133,7 +132,7 @@ def line_of(row: Outcome) -> Line:
     if isinstance(row, FindingRow) and row.only_waits:
         return Line(TO_OPEN, "", note=f"not known: {at} {ONLY_WAITS}")
     return Line(
-        COSTS_MOST if is_elsewhere or is_setting else TO_OPEN,
+        TO_OPEN,
         at,
         f"{frame.file}:{frame.line}",
         "" if name == at else name,
@@ -146,10 +145,9 @@ def _setting(row: FindingRow, line: Place, costs: str) -> Line:
     """The line to change where that is another than the one that takes the time, with that one."""
     at, own = f"{file_name(line.file)}:{line.line}", called(line.function, line.file, line.line)
     path, function = f"{line.file}:{line.line}", "" if own == at else own
-    note = PROBABLY_SPLITS if row.set_at_line else f"{PROBABLY_SPLITS}; time goes to {costs}"
+    note = f"{PROBABLY_SPLITS}; the time goes to {costs}"
     if row.is_loop:
-        text = f"{row.source_line} (line {row.where[0].line})" if row.source_line else costs
-        note = f"the loop around {text}, where the time goes"
+        note = f"the loop around line {row.where[0].line}, where the time goes"
     return Line(TO_OPEN, at, path, function, row.set_at_line, note)
 
 

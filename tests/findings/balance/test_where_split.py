@@ -10,7 +10,7 @@ from tests.findings.training_runs import Plan, training_run
 
 TILES = ["mine\x1f/job/tiles.py\x1f8"]
 ELSEWHERE = "The split may be set elsewhere, where the data is dealt out."
-NAMED = "The split is probably set in mine() (tiles.py:8)."
+NAMED = "The only line that deals out by rank is mine() (tiles.py:8)."
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,7 @@ def test_of_a_library_s_function_the_calls_are_told_and_not_only_its_python_code
     assert found.gain_s == pytest.approx(0.06 * STEPS, rel=0.1)
     assert found.title.endswith("per rank, called in attach() (train.py:17)")
     assert found.title.startswith("pandas.DataFrame.join takes ")
-    assert ", which calls pandas.DataFrame.join: make fewer" in found.actions[0]
+    assert ": call pandas.DataFrame.join less often, with more data" in found.actions[0]
 
 
 @pytest.mark.parametrize("depth", [1, 4])

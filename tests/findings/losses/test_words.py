@@ -78,7 +78,7 @@ def test_a_loop_is_told_only_where_samples_may_show_one() -> None:
     ("basis", "told"),
     [
         (Basis.REPLAY, "out of the loop."),
-        (Basis.UPPER_BOUND, " Of the 3.00 s that they take, 1.00 s is Python code."),
+        (Basis.UPPER_BOUND, " Of the 3.00 s that the calls take, 1.00 s is Python code."),
     ],
 )
 def test_of_a_library_s_function_all_calls_are_what_may_be_saved(basis: Basis, told: str) -> None:
@@ -88,7 +88,7 @@ def test_of_a_library_s_function_all_calls_are_what_may_be_saved(basis: Basis, t
     group = Group("lost", (entry,), Saving(1.0, None, Basis.REPLAY))
     merge = Callee("merge of pandas", {1: 0.75}, {1: 3.0}, 1.0)
     called = words.action(group, Gain(1.0, 0.1, basis=basis), 2, callee=merge)
-    assert called.startswith("In learn() (train.py:74), which calls merge of pandas: make fewer")
+    assert called.startswith("In learn() (train.py:74): call merge of pandas less often, ")
     assert called.endswith(told)
     assert "eplace loops over numbers" not in called
     assert words.title(group, (0, 1), callee=merge) == (

@@ -111,7 +111,7 @@ def test_one_small_collective_a_step_cannot_be_fused() -> None:
     assert findings["small_allreduces"].status is Status.PASS
     assert finding.status is Status.FAIL
     assert not any("small" in action for action in finding.actions)
-    assert finding.actions[0].startswith("Make half as many calls, or fewer (so few bytes")
+    assert finding.actions[0].startswith("Make half as many calls: put what several ")
 
 
 def test_half_as_many_small_collectives_save_half_of_them() -> None:
@@ -121,7 +121,7 @@ def test_half_as_many_small_collectives_save_half_of_them() -> None:
         size = 8 if step % 2 else 1024
         rank.op("MPI_Allreduce", begin + 0.05, begin + 0.09, seq=step, sent=size, received=size)
     finding = analyze_trace(builder.build()).findings["network_bound"]
-    assert finding.actions[0].startswith("Make half as many calls, or fewer (so few bytes")
+    assert finding.actions[0].startswith("Make half as many calls: put what several ")
     assert finding.first is not None
     assert finding.first.seconds == pytest.approx(0.5 * 0.04 * 60, rel=0.05)
 

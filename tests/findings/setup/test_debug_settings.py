@@ -208,7 +208,7 @@ def test_without_a_measure_of_its_compiled_part_the_saving_may_be_more(told: Any
     finding = found.findings["lost_to_debugging"]
     assert finding.gain_s == pytest.approx(0.02 * STEPS, rel=0.05)
     document = read_analysis(found.document())
-    assert re.search(r"The fix would save about 1\.\d+ s or more, ", document.verdict.sentence)
+    assert re.search(r"The fix would save about 1\.\d+ s or more of ", document.verdict.sentence)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""What to do about a finding: one change first, how to make sure of it, and what is folded."""
+
+import re
+from collections.abc import Sequence
+
+from perfscope.output import record_again
+from perfscope.places import place
+from perfscope.report.sections.quality import OTHER_WORK, doubted
+from perfscope.report.sections.sureness import advice_on, is_too_short, rather_idle, why_behind
+from perfscope.report.text import sentences
+from perfscope.schema.analysis import Analysis
+from perfscope.schema.findings import FindingRow, Outcome
+from perfscope.units import capitalized
+
+DETAILS = "Details"
+"""What is called what a first action says behind its first sentence: why, and what else helps."""
+
+OTHERWISE = re.compile(r"(?:, |; )(?=(?:or|if not|if the|where)\b)(or .*|(?<=; ).*)", re.DOTALL)
+"""Where a sentence goes on with another change, or with what to do in another case."""
+
+ALSO_THERE = r"(?: and lines? [\d, and]+)?(?:, which calls [^:]+)?"
+"""What may stand behind a place in front of what to change there."""
+
+NOT_FIRST = "Why not first"
+
+
+def first_step(row: Outcome) -> str:
+    """What to change and to what: one sentence, without what else may help; "" of no action.
+
+    Where the line to open stands beside it, it does not name that again.
+    """
+    told = _split(row.actions[0])[0] if row.actions else ""
+    frames = [*row.where[:1]]
+    if isinstance(row, FindingRow) and row.set_at is not None:
+        frames.insert(0, row.set_at)
+    for one in frames:
+        at = re.escape(f"In {place(one.function, one.file, one.line)}")
+        if before := re.match(f"{at}{ALSO_THERE}: ", told):
+            return capitalized(told[before.end() :])
+    return told
+
+
+def details(row: Outcome) -> str:
+    """What the first action says beyond that: why, and what else may help; "" for nothing."""
+    return _split(row.actions[0])[1] if row.actions else ""
+
+
+def _split(action: str) -> tuple[str, str]:
+    """The first change that an action tells, as a sentence, and the rest of what it says."""
+    first, *more = sentences(action)
+    depth, is_code = 0, False
+    for at, letter in enumerate(first):
+        is_code ^= letter == "`"
+        depth += (letter == "(") - (letter == ")")
+        other = None if depth or is_code else OTHERWISE.match(first, at)
+        if other is not None:
+            return f"{first[:at]}.", " ".join([capitalized(first[other.start(1) :]), *more])
+    return first, " ".join(more)
+
+
+def what_to_do(
+    result: Analysis, row: FindingRow, *, is_folded: bool = True
+) -> list[tuple[str, str]]:
+    """What to do about a finding, in order, each with its label.
+
+    About the one that leads also how to make sure of its saving: before anything is changed, where
+    that may be nothing, and after it otherwise. `is_folded` tells that what else its first action
+    says stands elsewhere, to be opened.
+    """
+    leader = next((one for one in result.findings if one.id in result.verdict.top[:1]), None)
+    told = [first_step(row)] if row.actions else []
+    is_leading = leader is not None and row.id == leader.id
+    if is_leading and not result.run.damage:
+        told = _with_proof(result, row, told)
+    steps = list(zip(("First action", "Then"), told, strict=False))
+    if is_leading:
+        return steps if is_folded or not details(row) else [*steps, (DETAILS, details(row))]
+    behind = why_behind(row, leader) if leader is not None else ""
+    return [*steps, (NOT_FIRST, f"{capitalized(behind)}.")] if behind else steps
+
+
+def _with_proof(result: Analysis, row: FindingRow, told: Sequence[str]) -> list[str]:
+    """What to change, with the recordings that show whether it is the cause, and what it saves."""
+    is_busy = any(one.id == OTHER_WORK for one in doubted(result.quality))
+    first = rather_idle(row, record_again(result.run.command))
+    sure = advice_on(row, is_busy=is_busy)
+    after = [sure] if sure else []
+    steps = [*after, *told] if is_too_short(row) else [*told, *after]
+    return [first, " ".join(steps)] if first else steps
