@@ -28,12 +28,14 @@ def is_small_work(trace: Trace, may_compute: Bools) -> Bools:
     is_small = [frame in small for frame in trace.frames]
     is_user = [is_user_file(frame.file) for frame in trace.frames]
     of_models = [_is_of_models(frame) for frame in trace.frames]
+    of_libraries = [_is_of_library(frame) for frame in trace.frames]
     for number in np.flatnonzero(may_compute).tolist():
         stack = trace.stacks[number]
-        own = next((place for place in reversed(stack) if is_user[place]), None)
-        is_other = _is_other(trace.frames[stack[-1]]) if stack else True
-        is_other = is_other or any(of_models[one] for one in stack)
-        found[number] = own is not None and is_small[own] and not is_other
+        own = next((at for at, one in reversed(list(enumerate(stack))) if is_user[one]), None)
+        if own is not None and is_small[stack[own]] and not any(of_models[one] for one in stack):
+            inside = stack[own + 1 :]
+            waits = trace.frames[stack[-1]].file == SYSTEM_CALL
+            found[number] = any(of_libraries[one] for one in inside) and not waits
     return found
 
 
@@ -44,9 +46,7 @@ def _is_of_models(frame: Frame) -> bool:
     return any(module == one or module.startswith(f"{one}.") for one in _OF_MODELS)
 
 
-def _is_other(frame: Frame) -> bool:
-    """Whether a thread waits in the kernel, or is in Python's own library."""
-    if frame.file == SYSTEM_CALL:
-        return True
+def _is_of_library(frame: Frame) -> bool:
+    """Whether a frame is of no part of Python's own library, as far as it has a name."""
     name = frame.function if frame.file in NATIVE_FILES else module_of(frame.file)
-    return name.partition(".")[0] in sys.stdlib_module_names
+    return name.partition(".")[0] not in sys.stdlib_module_names

@@ -148,7 +148,6 @@ class WorkedOn:
     outside: int = 0  # of a function, a digest of what it reads of its module; 0 unknown
     multiplied: Multiplied | None = None  # of a product that is there for another one
     raised: Raised | None = None
-    is_plain: bool = False  # an operator or a call that takes variables alone
 
 
 def worked_on(metadata: Mapping[str, Any], what: str = "sites") -> tuple[WorkedOn, ...]:
@@ -204,7 +203,6 @@ def _sites(
             outside=_count(site, "outside"),
             multiplied=_multiplied(site.get("multiplied")),
             raised=_raised(site, powers),
-            is_plain=site.get("is_plain") is True,
         )
 
 

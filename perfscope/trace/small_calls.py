@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
+from perfscope.places import INLINE
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.loops import Lines, innermost, loops_of
@@ -46,6 +47,8 @@ class SmallCalls:
     looks: int
     turn_s: float  # a turn, by the time that turns take
     counts: tuple[int, ...]  # of the looks, those at each instruction, most first
+    whole: tuple[str, ...] = ()  # variables that operators and calls there take, and no items of
+    operand_looks: int = 0  # in its function, at what that works on
 
     def share(self, longest_s: float) -> float:
         """Of the loop's time, that of instructions which take no longer than so long each."""
@@ -93,61 +96,89 @@ def _loops(rows: Sequence[Any]) -> Iterator[SmallCalls]:
         looks, turn_ns = whole(row.get("looks")), whole(row.get("turn_ns"))
         if looks > FEWEST_SAMPLES and turn_ns and (pair is None) == (lines is None):
             known = None if pair is None else (pair[0], pair[1])
-            yield SmallCalls(frame.key, known, looks, turn_ns * NS, own)
+            whole_ones = row.get("whole")
+            names = whole_ones[:_MOST] if isinstance(whole_ones, list) else []
+            yield SmallCalls(
+                _caller(frame),
+                known,
+                looks,
+                turn_ns * NS,
+                own,
+                tuple(map(str, names)),
+                whole(row.get("operand_looks")),
+            )
 
 
-def small_calls(trace: Trace) -> Mapping[Frame, tuple[SmallCalls, EmptyCall]]:
-    """The frames of the program in loops of such calls, with the loop and what an empty call takes.
+def _caller(frame: Frame) -> Function:
+    """The function that samples of a frame are told by: of a comprehension that around it."""
+    around, _, name = frame.function.rpartition(".<locals>.")
+    return (around, frame.file) if around and name in INLINE else frame.key
+
+
+@dataclass(frozen=True)
+class OnFewValues:
+    """A loop of such calls."""
+
+    loop: SmallCalls
+    empty: EmptyCall  # of the library that it calls
+    values: int  # of the largest array that an operator or a call there takes; 0 unknown
+
+
+def small_calls(trace: Trace) -> Mapping[Frame, OnFewValues]:
+    """The frames of the program in loops of such calls, with the loop.
 
     They are found once: what all ranks told is long.
     """
     kept: dict[str, Any] = vars(trace)
     if _KEPT not in kept:
         kept[_KEPT] = _small_calls(trace)
-    found: Mapping[Frame, tuple[SmallCalls, EmptyCall]] = kept[_KEPT]
+    found: Mapping[Frame, OnFewValues] = kept[_KEPT]
     return found
 
 
-def _small_calls(trace: Trace) -> Mapping[Frame, tuple[SmallCalls, EmptyCall]]:
+def _small_calls(trace: Trace) -> Mapping[Frame, OnFewValues]:
     known = empty_calls(trace.ranks)
     if not known:
         return {}
-    around = loops_of(trace.ranks)
-    sites: defaultdict[Function, list[WorkedOn]] = defaultdict(list)
+    around: defaultdict[Function, set[Lines]] = defaultdict(set)
+    for function, loops in loops_of(trace.ranks).items():
+        around[function].update(loops)
+    sites: defaultdict[tuple[Function, Lines | None], list[WorkedOn]] = defaultdict(list)
     by_loop: dict[tuple[Function, Lines | None], SmallCalls] = {}
-    for rank in trace.ranks:
-        for site in worked_on(rank.metadata):
-            sites[site.frame.key].append(site)
-        for one in loops_seen(rank):
-            at = one.function, one.lines
-            if at not in by_loop or by_loop[at].looks < one.looks:
-                by_loop[at] = one
+    for one in (one for rank in trace.ranks for one in loops_seen(rank)):
+        at = one.function, one.lines
+        around[one.function].update([one.lines] if one.lines else [])
+        if at not in by_loop or by_loop[at].looks < one.looks:
+            by_loop[at] = one
+    for site in (site for rank in trace.ranks for site in worked_on(rank.metadata)):
+        function = _caller(site.frame)
+        sites[function, innermost(around[function], site.frame.line)].append(site)
     found = {}
     for frame in dict.fromkeys(trace.frames):
-        loop = by_loop.get((frame.key, innermost(around.get(frame.key, ()), frame.line)))
-        if loop is None:
-            continue
-        here = [one for one in sites[frame.key] if _is_in(one.frame, loop, around)]
-        empty = known["torch" if _has_tensors(here) and "torch" in known else next(iter(known))]
-        if loop.share(empty.call_s / MAIN) > MAIN and not any(_is_large(o, empty) for o in here):
-            found[frame] = loop, empty
+        at = frame.key, innermost(around.get(frame.key, ()), frame.line)
+        if at in by_loop and (told := _on_few_values(by_loop[at], sites[at], known)) is not None:
+            found[frame] = told
     return found
 
 
-def _is_in(frame: Frame, loop: SmallCalls, around: Mapping[Function, frozenset[Lines]]) -> bool:
-    return innermost(around.get(frame.key, ()), frame.line) == loop.lines
+def _on_few_values(
+    loop: SmallCalls, sites: Sequence[WorkedOn], known: Mapping[str, EmptyCall]
+) -> OnFewValues | None:
+    """A loop of which most time is in such calls; None of others, and where that is not known."""
+    empty = known["torch" if _has_tensors(sites) and "torch" in known else next(iter(known))]
+    is_unknown = bool(loop.whole) and not loop.operand_looks
+    if is_unknown or loop.share(empty.call_s / MAIN) <= MAIN or any(map(_learns, sites)):
+        return None
+    operands = [one for site in sites for one in site.operands if not one.is_number]
+    values = max((one.elements for one in operands if one.name in loop.whole), default=0)
+    is_work = values * empty.value_s > (1.0 - ALONE) * empty.call_s
+    return None if is_work else OnFewValues(loop, empty, values)
 
 
 def _has_tensors(sites: Iterable[WorkedOn]) -> bool:
     return any(one.is_tensor for site in sites for one in site.operands)
 
 
-def _is_large(site: WorkedOn, empty: EmptyCall) -> bool:
-    """Whether an instruction works on so many values that these take a part of a call's time.
-
-    A tensor that a model learns, or learns through, is not worked on value by value.
-    """
-    most = max((one.elements for one in site.operands if not one.is_number), default=0)
-    is_work = most * empty.value_s > (1.0 - ALONE) * empty.call_s
-    learns = any(one.is_parameter or one.has_gradient for one in site.operands)
-    return learns or (site.is_plain and site.is_innermost and is_work)
+def _learns(site: WorkedOn) -> bool:
+    """Whether a model learns a tensor there, or PyTorch computes gradients through it."""
+    return any(one.is_parameter or one.has_gradient for one in site.operands)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from perfscope.agent.perfscope_agent import bytecode, metadata, small_calls
+from perfscope.agent.perfscope_agent import metadata, small_calls
 from perfscope.agent.perfscope_agent.pace import Budget
 from perfscope.agent.perfscope_agent.places import Places
 from tests.agent.jobs import LOOKS, RANK_ZERO, Job
@@ -92,29 +92,31 @@ def test_only_turns_of_the_loop_itself_count() -> None:
     ]
     library: Any = Library(timed)
     seen.time(library)
-    (told,) = [one for one in seen.told(Places()) if one["lines"]]
+    (told,) = [one for one in seen.told(Places(), {id(code): 7}) if one["lines"]]
     assert told["turns"] == 2
     assert told["turn_ns"] == 333
     assert told["looks"] == sum(told["counts"])
+    assert told["operand_looks"] == 7
 
 
-PLAIN = [
-    ("z = x * y", True),
-    ("z = x.a + 2", True),
-    ("x *= y", True),
-    ("z = x[y]", False),
-    ("z = x[y] * 2", False),
-    ("z = x * y + 2", False),
-    ("z = x(y)", True),
-    ("z = x(y[0])", False),
+WHOLE = [
+    ("z = x * y", ["x", "y"]),
+    ("z = x.a + 2", ["x.a"]),
+    ("x *= y", ["x", "y"]),
+    ("z = x[y]", []),
+    ("z = x[y] * 2", []),
+    ("z = x * y[0] + z", ["x", "z"]),
+    ("z = -x", ["x"]),
+    ("z = np.exp(y)", ["np.exp", "y"]),
+    ("z = np.exp(y[0])", []),
+    ("x[y] += z[y]", []),
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), PLAIN, ids=[one[0] for one in PLAIN])
-def test_what_takes_nothing_but_variables(text: str, expected: bool) -> None:
-    code, last = worked_in(text)
-    taken = bytecode.taken(code, last) or []
-    assert small_calls.is_plain(code, taken, last) is expected
+@pytest.mark.parametrize(("text", "expected"), WHOLE, ids=[one[0] for one in WHOLE])
+def test_which_variables_are_taken_as_a_whole(text: str, expected: list[str]) -> None:
+    code, _ = worked_in(text)
+    assert small_calls.taken_whole(code, 0, len(code.co_code)) == expected
 
 
 def test_calls_on_one_value_are_timed_once_any_loop_was_seen(

@@ -29,7 +29,7 @@ def indexed(code: CodeType, last: int) -> str:
         return ""
     found = bytecode.made_before(raw, last, 2) or []
     is_of_axes = not found or found[-1][0] == "BUILD_TUPLE"
-    return "" if is_of_axes else _variable(code, made_at(found, 1))
+    return "" if is_of_axes else variable(code, made_at(found, 1))
 
 
 def picked(code: CodeType, last: int) -> tuple[str, int]:
@@ -45,7 +45,7 @@ def picked(code: CodeType, last: int) -> tuple[str, int]:
         return name, 0
     axes = range(found[-1][1])
     some = [axis for axis in axes if not _is_all(code, made_at(found[:-1], 2 + axis))]
-    name = _variable(code, made_at(found, 1))
+    name = variable(code, made_at(found, 1))
     return (name, some[0]) if name and len(some) == 1 else ("", 0)
 
 
@@ -56,7 +56,7 @@ def written(code: CodeType, last: int) -> str:
         return ""
     name, argument = _names[raw[last]], branches.argument(raw, last)
     if name == "STORE_SUBSCR":
-        return _variable(code, made_at(bytecode.made_before(raw, last, 3) or [], 2))
+        return variable(code, made_at(bytecode.made_before(raw, last, 3) or [], 2))
     above, own = bytecode.call_shape(name, argument)
     last = bytecode.complete(raw, last)
     found = (bytecode.made_before(raw, last, above + own) or []) if own else []
@@ -66,7 +66,7 @@ def written(code: CodeType, last: int) -> str:
     if type(keywords) is not tuple or "out" not in keywords:
         return ""
     behind = len(keywords) - keywords.index("out") - 1 + in_stack
-    return _variable(code, made_at(found, above + own - behind))
+    return variable(code, made_at(found, above + own - behind))
 
 
 def met(code: CodeType, last: int) -> list[str]:
@@ -191,7 +191,7 @@ def _is_all(code: CodeType, instructions: list[tuple[str, int]]) -> bool:
     return name == "LOAD_CONST" and not made and code.co_consts[argument] == slice(None)
 
 
-def _variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:
+def variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:
     """The name of a variable or of its attribute; empty where it was made of any."""
     if any(not one.startswith("LOAD_") and one not in _QUIET for one, _ in instructions):
         return ""
@@ -202,5 +202,5 @@ def _variable(code: CodeType, instructions: list[tuple[str, int]]) -> str:
 def container(code: CodeType, last: int) -> tuple[object, ...]:
     """The path of the variable, or its attribute, that a test for membership searches; () none."""
     found = made_at(bytecode.made_before(code.co_code, last, 2) or [], 2)
-    paths = bytecode.paths(code, found) if _variable(code, found) else []
+    paths = bytecode.paths(code, found) if variable(code, found) else []
     return paths[0] if paths else ()

@@ -132,9 +132,16 @@ class Looker:
             "carried": self._carried.seen.told(self._places),
             "searched": self._searched.seen.told(self._places),
             "called": self._calls.told(self._places),
-            "small_calls": small_calls.seen.told(self._places),
+            "small_calls": small_calls.seen.told(self._places, self._looked()),
             "sites": kept,
         }
+
+    def _looked(self) -> dict[int, int]:
+        """By the identity of its code how often it was looked at what a function works on."""
+        found: dict[int, int] = {}
+        for (code, _), site in list(self._sites.items()):
+            found[code] = found.get(code, 0) + site.looks
+        return found
 
     def sees(self, code: CodeType, last: int, name: str, array: Array) -> None:
         """Takes note of what a call works on though its arguments do not lead there."""

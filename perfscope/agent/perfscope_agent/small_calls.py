@@ -12,11 +12,11 @@ import opcode
 import sys
 import time
 
-from . import branches, loops, metadata, recorder
-from .bytecode import LONGEST
+from . import accesses, branches, bytecode, loops, metadata, recorder
 from .files import is_program
 from .kinds import Any, CodeType
 from .pace import Budget
+from .secrets.redact import redact_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ _MOST_TIMES = 256
 
 _MOST_TOLD = 32
 _FEWEST_LOOKS = 5
+_MOST_NAMES = 16
+_LONGEST = 1 << 12
+"""Bytes of a loop's code that are looked through."""
+
 _RECENT = 32
 """Looks that may still be followed by the time of a turn."""
 
@@ -81,9 +85,14 @@ class _Loop:
             "lines": lines,
             "looks": self.looks,
             "counts": sorted(self.counts.values(), reverse=True),
+            "whole": [redact_value(one) for one in self._whole()[:_MOST_NAMES]],
             "turns": self.turns,
-            "turn_ns": int(sorted(self.turn_ns)[len(self.turn_ns) // 2]) if self.turn_ns else 0,
+            "turn_ns": int(sorted(self.turn_ns)[len(self.turn_ns) // 4]) if self.turn_ns else 0,
         }
+
+    def _whole(self) -> list[str]:
+        is_short = min(self.end, len(self.code.co_code)) - self.begin <= _LONGEST
+        return taken_whole(self.code, self.begin, self.end) if is_short else []
 
 
 class SmallCalls:
@@ -121,14 +130,18 @@ class SmallCalls:
             if loop is not None and code == id(loop.code) and self._loop(loop.code, last) is loop:
                 loop.timed(*told)
 
-    def told(self, places: Places) -> _Told:
-        """For the metadata, of the loops that were seen most."""
+    def told(self, places: Places, looked: dict[int, int]) -> _Told:
+        """For the metadata, of the loops that were seen most.
+
+        `looked`: by the identity of their code, how often it was looked at what functions work on.
+        """
         found = [one for one in self._loops.values() if one.looks >= _FEWEST_LOOKS and one.turn_ns]
         found.sort(key=lambda one: -one.looks)
         told = []
         for one in found[:_MOST_TOLD]:
             known = dict(loops.with_lines(one.code))
-            told.append(one.told(places, known.get((one.begin, one.end))))
+            row = one.told(places, known.get((one.begin, one.end)))
+            told.append({**row, "operand_looks": looked.get(id(one.code), 0)})
         return told
 
     def _learn(self, code: CodeType, last: int) -> _Loop | None:
@@ -144,7 +157,7 @@ class SmallCalls:
 
     def _loop(self, code: CodeType, last: int) -> _Loop | None:
         around = [one for one in self._ranges_of(code) if one[0] <= last <= one[1]]
-        begin, end = min(around, key=lambda one: one[1] - one[0], default=(-1, LONGEST))
+        begin, end = min(around, key=lambda one: one[1] - one[0], default=(-1, bytecode.LONGEST))
         found = self._loops.get((id(code), begin, end))
         if found is None and id(code) in self._ranges and len(self._loops) < _MOST_LOOPS:
             found = self._loops[id(code), begin, end] = _Loop(code, begin, end)
@@ -161,18 +174,34 @@ class SmallCalls:
         return known[1]
 
 
-def is_plain(code: CodeType, instructions: list[tuple[str, int]], last: int) -> bool:
-    """Whether an operator or a call takes nothing but variables: no item, and no result of another.
+def taken_whole(code: CodeType, begin: int, end: int) -> list[str]:
+    """The variables that operators and calls between two instructions take, and no items of them.
 
-    `instructions` made what the one at offset `last` takes.
+    Of a call they count where all that it takes are variables.
     """
-    name = _names[code.co_code[last]] if 0 <= last < len(code.co_code) else ""
-    is_item = "SUBSCR" in branches.symbol_at(code.co_code, last) or "SLICE" in name
-    made = [one for one, _ in instructions if not one.startswith(_LOADS)]
-    return name.startswith(_WORKS) and not is_item and not made
+    raw = code.co_code
+    found: list[str] = []
+    for place in range(max(begin, 0), min(end + 2, len(raw)), 2):
+        name = _names[raw[place]]
+        if name.startswith(_OPERATORS) and not _is_item(raw, place):
+            count = 1 if name.startswith("UNARY_") else 2
+            made = bytecode.made_before(raw, place, count) or []
+            levels = [accesses.made_at(made, level + 1) for level in range(count)]
+            found += [accesses.variable(code, one) for one in levels if one]
+        elif name.startswith("CALL"):
+            instructions = bytecode.taken(code, place) or []
+            if all(one.startswith(_LOADS) for one, _ in instructions):
+                paths = bytecode.paths(code, instructions)
+                found += [bytecode.name(code, path) for path in paths]
+    return [one for one in dict.fromkeys(found) if one]
 
 
-_WORKS = ("BINARY_", "INPLACE_", "COMPARE_", "UNARY_", "CALL")
+def _is_item(raw: bytes, place: int) -> bool:
+    name = _names[raw[place]]
+    return "SUBSCR" in branches.symbol_at(raw, place) or "SLICE" in name
+
+
+_OPERATORS = ("BINARY_", "INPLACE_", "COMPARE_", "UNARY_")
 _LOADS = ("LOAD_", "PUSH_NULL", "PRECALL", "KW_NAMES", "CACHE", "EXTENDED_ARG", "COPY")
 
 
@@ -194,26 +223,26 @@ def measure(budget: Budget) -> bool:
 
 def _of_numpy(numpy: Any) -> dict[str, float]:
     one, many = numpy.ones(1), numpy.ones(_VALUES)
-    empty_ns = [_usual_ns(lambda: one + one, _CALLS), _usual_ns(one.sum, _CALLS)]
-    value_ns = _usual_ns(lambda: numpy.add(many, many, many), 1) / _VALUES
+    empty_ns = [_least_ns(lambda: one + one, _CALLS), _least_ns(one.sum, _CALLS)]
+    value_ns = _least_ns(lambda: numpy.add(many, many, many), 1) / _VALUES
     return {"empty_ns": sum(empty_ns) / len(empty_ns), "value_ns": value_ns}
 
 
 def _of_torch(torch: Any) -> dict[str, float]:
     one, many = torch.ones(1, device="cpu"), torch.ones(_VALUES, device="cpu")
-    empty_ns = _usual_ns(lambda: one + one, _CALLS)
-    return {"empty_ns": empty_ns, "value_ns": _usual_ns(lambda: many + many, 1) / _VALUES}
+    empty_ns = _least_ns(lambda: one + one, _CALLS)
+    return {"empty_ns": empty_ns, "value_ns": _least_ns(lambda: many + many, 1) / _VALUES}
 
 
-def _usual_ns(action: Any, times: int) -> float:
-    """What it usually takes, of this thread's CPU time."""
+def _least_ns(action: Any, times: int) -> float:
+    """What it takes at least, of this thread's CPU time: other threads of a core slow it down."""
     spent_ns = []
     for _ in range(_TIMES):
         begin_ns = time.thread_time_ns()
         for _ in range(times):
             action()
         spent_ns.append((time.thread_time_ns() - begin_ns) / times)
-    return sorted(spent_ns)[_TIMES // 2]
+    return min(spent_ns)
 
 
 seen = SmallCalls()

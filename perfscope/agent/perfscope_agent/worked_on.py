@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from . import accesses, bytecode, flows, loops, powers, products, recorder, small_calls
+from . import accesses, bytecode, flows, loops, powers, products, recorder
 from .contents import AtMeetings, Contents
 from .kinds import Any, CodeType
 from .operand_arrays import Array
@@ -89,7 +89,6 @@ class Site:
         self.written = accesses.written(code, last)
         self.met, self.adds = accesses.met(code, last), accesses.adds(code, last)
         self.computed = accesses.computed(code)
-        self.is_plain = small_calls.is_plain(code, instructions, last)
         stored = bytecode.stored_local(code, last)
         self.result: _Paths = () if stored is None else ((stored,),)
         self.product = products.product(code, last)
@@ -204,7 +203,6 @@ class Site:
             "picked_axis": self.axis,
             "picked_apart": self._apart(),
             "adds": self.adds,
-            "is_plain": self.is_plain,
             **({} if self.applied is None else {"multiplied": self._multiplied()}),
             **self._raised(),
             "met": [redact_value(name) for name in self.met],

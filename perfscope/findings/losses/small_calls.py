@@ -10,7 +10,7 @@ from perfscope.findings.facts.facts import Facts
 from perfscope.findings.losses.groups import Group
 from perfscope.findings.losses.words import places, spent_by
 from perfscope.schema.enums import Activity, Confidence
-from perfscope.trace.small_calls import EmptyCall, SmallCalls, small_calls
+from perfscope.trace.small_calls import OnFewValues, small_calls
 from perfscope.units import format_seconds
 
 
@@ -23,14 +23,14 @@ def with_small_calls(run: Facts, group: Group, finding: Finding) -> Finding:
     found = _seen(run, group)
     if found is None:
         return finding
-    loop, empty = found
+    loop, empty = found.loop, found.empty
     first = group.entries[0]
     world = [rank.number for rank in run.results.trace.ranks]
     return replace(
         finding,
         title=(
-            f"Calls on a few values each, in a loop of Python, take {spent_by(group, world)}, in "
-            f"{places(first)}"
+            f"Calls on {_few(found.values)} values each, in a loop of Python, take "
+            f"{spent_by(group, world)}, in {places(first)}"
         ),
         confidence=Confidence.MEDIUM,
         evidence=(
@@ -40,27 +40,33 @@ def with_small_calls(run: Facts, group: Group, finding: Finding) -> Finding:
             Evidence("A call of the library on one value takes on this host", empty.call_s, "s"),
             Evidence("As long take so many values of a large array, about", empty.values),
         ),
-        actions=(there(f"In {place(first.frame)}", _change(loop, empty)),),
+        actions=(there(f"In {place(first.frame)}", _change(found)),),
     )
 
 
-def _seen(run: Facts, group: Group) -> tuple[SmallCalls, EmptyCall] | None:
+def _few(values: int) -> str:
+    """How many values: `at most 300`, or `a few` where no array was seen that a call takes."""
+    return f"at most {values:,}" if values > 1 else "a few"
+
+
+def _seen(run: Facts, group: Group) -> OnFewValues | None:
     first = group.entries[0]
     if first.cause.activity is not Activity.INTERPRETER or first.frame is None:
         return None
     return small_calls(run.results.trace).get(first.frame)
 
 
-def _change(loop: SmallCalls, empty: EmptyCall) -> str:
+def _change(found: OnFewValues) -> str:
+    lines, call_s = found.loop.lines, found.empty.call_s
     loops = "the loop that calls this function"
-    if loop.lines is not None:
-        begin, end = loop.lines
+    if lines is not None:
+        begin, end = lines
         loops = (
             f"the loop in lines {begin} to {end}" if begin < end else f"the loop in line {begin}"
         )
     return (
-        f"Each call works on a few values and takes about as long as one on a single value, "
-        f"{format_seconds(empty.call_s)}. As far as the turns of {loops} do not depend on each "
-        "other, compute all of them with operations on whole arrays; where they do, compile the "
-        "loop (Numba), or keep the numbers in lists and use `math`."
+        f"Each call works on {_few(found.values)} values and takes about as long as one on a "
+        f"single value, {format_seconds(call_s)}. As far as the turns of {loops} do not depend on "
+        "each other, compute all of them with operations on whole arrays; where they do, compile "
+        "the loop (Numba), or keep the numbers in lists and use `math`."
     )

@@ -37,7 +37,6 @@ def site(**changes: Any) -> dict[str, Any]:
     looks = {"looks": 10, "whole_looks": 10, "contents": 9, "is_innermost": True}
     return {
         "place": "\x1f".join(map(str, SMOOTH)),
-        "is_plain": True,
         **looks,
         "operands": [operand],
     }
@@ -110,9 +109,13 @@ def test_a_loop_in_which_one_of_many_calls_is_long_is_told_by_the_short_ones() -
 
 def test_values_that_take_a_part_of_a_call() -> None:
     """Of 4,000 values one call takes 2 us beside its 0.8; of 40 it takes nothing beside it."""
-    assert told(sites=[site()]) is None
-    assert told(sites=[{**site(), "is_plain": False}]) is not None  # it picks one of them
-    assert told(sites=[site(elements=[40, 40], shape=[40])]) is not None
+    whole = {**TURN, "whole": ["other", "field"], "operand_looks": 3}
+    assert told(whole, sites=[site()]) is None
+    assert told({**whole, "operand_looks": 0}) is None
+    assert told(sites=[site()]) is not None  # it picks some of them
+    finding = told(whole, sites=[site(elements=[40, 40], shape=[40])])
+    assert finding is not None
+    assert finding.title.startswith("Calls on at most 40 values each, in a loop of Python, take ")
 
 
 def test_what_learns_is_not_told_value_by_value() -> None:
@@ -128,6 +131,12 @@ def test_what_learns_is_not_told_value_by_value() -> None:
 )
 def test_nothing_is_told_where_no_empty_call_was_timed(empty: Any) -> None:
     assert told(empty=empty) is None
+
+
+def test_a_comprehension_is_a_loop_of_the_function_around_it() -> None:
+    inside = {**TURN, "place": f"smooth.<locals>.<listcomp>\x1f{FILE}\x1f14", "lines": [14, 14]}
+    assert told(inside) is not None
+    assert told({**inside, "place": f"other.<locals>.<listcomp>\x1f{FILE}\x1f14"}) is None
 
 
 @pytest.mark.parametrize(
