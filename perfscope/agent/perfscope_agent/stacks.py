@@ -98,6 +98,7 @@ class Sampler:
         waits.look(watched.get(recorder.main_thread, 0))
         busy_threads.look(rec.now(), watched)
         file_locks.look(watched.get(recorder.main_thread, 0))
+        small_calls.seen.time(rec)
         for look in with_each_sample:
             look()
 
@@ -250,7 +251,6 @@ class Sampler:
                     rec.stack_sample(thread_id, stack, moment_ns)
                 if thread_id == main:
                     small_calls.seen.see(places, at_ns, len(moments))
-        small_calls.seen.time(rec)
         statistics["samples"] += max(1, len(seen))
         return max(1, count)
 
