@@ -45,7 +45,7 @@ world.Barrier()
 """
 )
 # Beyond one chunk of 4096 records, so that old ones are copied once and open ones again.
-CALLS = 10_000
+CALLS = 6_000
 
 
 def recorded_locally(
@@ -64,7 +64,7 @@ def test_everything_is_in_the_run_directory_in_the_end(
     record: Recorder, mpich: Mpi, tmp_path: Path
 ) -> None:
     place = tmp_path / "node"
-    slow = BARRIERS.replace("world.Barrier()", "world.Barrier(); _ % 1000 or time.sleep(0.2)")
+    slow = BARRIERS.replace("world.Barrier()", "world.Barrier(); _ % 600 or time.sleep(0.2)")
     recorded = recorded_locally(record, mpich, slow, place=place)
     assert recorded.exit_code == 0, recorded.stderr
     assert list(place.iterdir()) == []

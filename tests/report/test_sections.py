@@ -60,13 +60,11 @@ def test_nothing_measured_is_a_sentence_that_says_why(section: str) -> None:
     assert ABSENT[section] in shown(everything_null(), section)
 
 
-@pytest.mark.parametrize("missing", list(four_ranks_healthy()))
-def test_a_missing_part_breaks_no_section(missing: str) -> None:
-    document = everything_null()
-    del document[missing]
-    assert {name: bool(context(name, document)) for name in SECTIONS} == dict.fromkeys(
-        SECTIONS, True
-    )
+def test_a_missing_part_breaks_no_section() -> None:
+    for missing in four_ranks_healthy():
+        document = everything_null()
+        del document[missing]
+        assert [name for name in SECTIONS if not context(name, document)] == [], missing
 
 
 @pytest.mark.parametrize("section", SECTIONS)

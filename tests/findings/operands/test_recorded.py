@@ -25,7 +25,7 @@ def learn(white, weights):
 
 if sys.argv[1] == "cured":
     inverse = np.linalg.inv(matrix)
-end = time.monotonic() + 5
+end = time.monotonic() + 3
 while time.monotonic() < end:
     rows = draw.normal(size=(50, 200))
     learn(rows @ inverse if sys.argv[1] == "cured" else whiten(rows, matrix), weights)
@@ -62,7 +62,7 @@ stiffness = draw.normal(size=(900, 900)) + 900 * np.eye(900)
 def settle(load):
     return np.linalg.solve(stiffness, load)
 
-end = time.monotonic() + 4
+end = time.monotonic() + 2.5
 steps, at = 0, np.arange(900.0)
 while time.monotonic() < end:
     steps += 1
@@ -97,12 +97,12 @@ def features(frames, window):
 def own_features(frames, window):
     return np.abs(np.fft.rfft(frames * window))
 
-end = MPI.COMM_WORLD.bcast(time.time()) + 8
+end = MPI.COMM_WORLD.bcast(time.time()) + 4
 while time.time() < end:
-    second = int(end - time.time())
-    frames = np.random.default_rng(second).random((300, 512))
-    own = np.random.default_rng([second, rank]).random((300, 512))
-    while int(end - time.time()) == second:
+    turn = int(2 * (end - time.time()))
+    frames = np.random.default_rng(turn).random((300, 512))
+    own = np.random.default_rng([turn, rank]).random((300, 512))
+    while int(2 * (end - time.time())) == turn:
         features(frames, window)
         own_features(own, window)
     MPI.COMM_WORLD.barrier()
@@ -110,7 +110,7 @@ while time.time() < end:
 
 
 def test_features_that_both_ranks_compute(tmp_path: Path) -> None:
-    """Each second of other frames, in one function the same on both ranks, in one their own."""
+    """Each half second of other frames, in one function the same on both ranks, in one own ones."""
     script = tmp_path / "features.py"
     script.write_text(SHARED, encoding="utf-8")
     mpi = environments.mpi("mpich")
