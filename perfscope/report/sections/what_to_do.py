@@ -15,7 +15,7 @@ from perfscope.units import capitalized
 DETAILS = "Details"
 """What is called what a first action says behind its first sentence: why, and what else helps."""
 
-OTHERWISE = re.compile(r"(?:, |; )(?=(?:or|if not|if the|where)\b)(or .*|(?<=; ).*)", re.DOTALL)
+OTHERWISE = re.compile(r"(?:, (?=or\b)|; (?=(?:or|if|where)\b))(.*)", re.DOTALL)
 """Where a sentence goes on with another change, or with what to do in another case."""
 
 ALSO_THERE = r"(?: and lines? [\d, and]+)?(?:, which calls [^:]+)?"
