@@ -1,15 +1,15 @@
-"""Times of many rows in half as many bits, for columns that are kept long and seldom asked for."""
+"""Columns that are kept long and seldom asked for, in few bits: times, and what goes on evenly."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from perfscope.arrays import Int32s, Ints
 from perfscope.engine import engine
-
-Ints = npt.NDArray[np.int64]
 
 
 class PackedTimes:
@@ -37,27 +37,84 @@ class PackedTimes:
         return engine.unpacked_rows(self._packed, np.ascontiguousarray(rows, np.int64))
 
 
+class Stretches:
+    """Whole numbers of rows, most of which follow from the row before: made anew when asked for.
+
+    What breaks at more than every fourth row is kept as it is.
+    """
+
+    def __init__(self, values: Int32s, *, step: int) -> None:
+        """Keeps values of which each is mostly `step` more than the one before it."""
+        self._count, self._step = len(values), step
+        breaks = np.flatnonzero(np.diff(values) != step) + 1
+        is_even = 4 * len(breaks) <= len(values)
+        self._values: Int32s | None = None if is_even else values
+        first = np.append(0, breaks)[: len(values)] if is_even else np.empty(0, np.int64)
+        self._first = first.astype(np.int32)
+        self._start = values[first]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def all(self) -> Int32s:
+        """The numbers of all rows; not to be written to."""
+        if self._values is not None:
+            return self._values
+        lengths = np.diff(self._first, append=np.int32(self._count))
+        if not self._step:
+            every: Int32s = self._start.repeat(lengths)
+            return every
+        found: Int32s = np.repeat(self._start - self._first, lengths)
+        found += np.arange(self._count, dtype=np.int32)
+        return found
+
+    def at(self, rows: npt.NDArray[np.integer]) -> Int32s:
+        """The numbers of some rows."""
+        if self._values is not None:
+            some: Int32s = self._values[rows]
+            return some
+        place = np.searchsorted(self._first, rows.astype(np.int32, copy=False), side="right") - 1
+        found: Int32s = self._start[place]
+        if self._step:
+            found = found + (rows - self._first[place]).astype(np.int32)
+        return found
+
+    def between(self, first: int, end: int) -> Int32s:
+        """The numbers of rows [first, end)."""
+        return self.at(np.arange(first, end))
+
+
+Packed = PackedTimes | Stretches
+
+
 class PutsAway:
-    """A table whose columns of times can be put away: who asks for one gets it unpacked anew.
+    """A table whose columns can be put away: who asks for one gets it unpacked anew.
 
     So whoever needs one row after the other asks for the column first.
     """
 
-    def put_away(self, name: str) -> PackedTimes:
+    def put_away(self, name: str, packs: Callable[[Any], Packed] = PackedTimes) -> Packed:
         """Keeps a column packed from here on, and gives what holds it."""
-        away: dict[str, PackedTimes] = vars(self).setdefault("_away", {})
+        away: dict[str, Packed] = vars(self).setdefault("_away", {})
         if name not in away:
-            away[name] = PackedTimes(vars(self).pop(name))
+            away[name] = packs(vars(self).pop(name))
         return away[name]
 
     def some(self, name: str, rows: npt.NDArray[np.integer]) -> Ints:
         """What a column of times has of some rows; of one that is put away without the others."""
-        away: PackedTimes | None = vars(self).get("_away", {}).get(name)
-        found: Ints = vars(self)[name][rows] if away is None else away.at(rows)
+        away: Packed | None = vars(self).get("_away", {}).get(name)
+        found: npt.NDArray[Any] = vars(self)[name][rows] if away is None else away.at(rows)
+        return found
+
+    def between(self, name: str, first: int, end: int) -> Ints:
+        """What a column of times has of rows [first, end), as `some`."""
+        away: Packed | None = vars(self).get("_away", {}).get(name)
+        held = vars(self)[name][first:end] if away is None else away.between(first, end)
+        found: npt.NDArray[Any] = held
         return found
 
     def __getattr__(self, name: str) -> Any:
-        away: PackedTimes | None = vars(self).get("_away", {}).get(name)
+        away: Packed | None = vars(self).get("_away", {}).get(name)
         if away is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return away.all()

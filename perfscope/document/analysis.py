@@ -12,7 +12,7 @@ from perfscope.metrics.forgetting import (
     forget_completions,
     forget_partners,
     hold_narrower,
-    put_away_times,
+    put_away,
 )
 from perfscope.metrics.results import Options
 from perfscope.progress import stage
@@ -39,7 +39,7 @@ def analysis(trace: Trace, options: Options) -> dict[str, Any]:
     stage("replaying the run")
     replay = SegmentReplay(results, when_chosen=forget_partners)
     forget_partners(results)  # also of a run that cannot be replayed
-    put_away_times(results)
+    put_away(results)
     run = Facts(results, replay)
     findings = run_all(run)
     stage("writing down what was found")

@@ -172,7 +172,7 @@ def _in_calls(results: Results) -> Floats:
     """
     waits, focus, ranks = results.waits, results.focus, results.trace.ranks
     pool, known = waits.pool, waits.known
-    need, enter, leave = waits.need, pool.enter, pool.exit
+    need, enter, leave, tid = waits.need, pool.enter, pool.exit, pool.tid
     main_tid = np.array([rank.main_tid for rank in ranks])
     codes = int(pool.op.max(initial=0)) + 1
     found = np.zeros((len(ranks), 2, codes))
@@ -180,7 +180,7 @@ def _in_calls(results: Results) -> Floats:
         rank, is_known = pool.rank[rows].astype(np.int64), known[rows]
         begin = np.where(is_known, need[rows], enter[rows])
         spent = np.minimum(leave[rows], focus.end_ns) - np.maximum(begin, focus.start_ns)
-        counts = (spent > 0) & (pool.tid[rows] == main_tid[rank])
+        counts = (spent > 0) & (tid[rows] == main_tid[rank])
         first, behind = int(rank[0]), int(rank[-1]) + 1  # rows come rank after rank
         cell = ((rank - first) * 2 + is_known) * codes + pool.op[rows]
         size = (behind - first) * 2 * codes

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints
+from perfscope.arrays import Bools, Floats, SmallCodes
 from perfscope.attribution.ledger import INDEX
 from perfscope.attribution.stack_rules import kind_of_id
 from perfscope.attribution.timeline import SPECIAL_ACCOUNTS
@@ -22,14 +22,14 @@ from perfscope.structures import dataclass
 class Cells:
     """Nanoseconds by step, rank that causes them, and cause; arrays have one element each."""
 
-    step: Ints
-    rank: Ints
-    cause: Ints
+    step: SmallCodes
+    rank: SmallCodes
+    cause: SmallCodes
     ns: Floats
 
     def table(self, chosen: Bools, shape: tuple[int, int]) -> Floats:
         """Those of some elements, shape (steps, ranks)."""
-        cell = self.step[chosen] * shape[1] + self.rank[chosen]
+        cell = self.step[chosen].astype(np.int64) * shape[1] + self.rank[chosen]
         found = np.bincount(cell, self.ns[chosen], minlength=shape[0] * shape[1])
         return found.astype(np.float64).reshape(shape)
 

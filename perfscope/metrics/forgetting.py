@@ -5,8 +5,9 @@ calls of the replay are chosen, and who was waited for until the metrics are kno
 lose columns, or hold narrower ones, though nothing else may change them.
 """
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from perfscope.matching.messages import Messages
 from perfscope.matching.pool import NARROWER, Pool
 from perfscope.matching.waits import Waits
 from perfscope.metrics.results import Results
+from perfscope.packed import Packed, PackedTimes, Stretches
 from perfscope.trace.columns import Columns
 from perfscope.trace.model import COMPLETION_DTYPE, Rank, Trace, empty
 
@@ -55,18 +57,27 @@ def forget_causes(results: Results) -> None:
     _forget(results.waits.instances, "need", "cause", "last")
 
 
-def put_away_times(results: Results) -> None:
-    """Holds in half as many bits when calls began, waited and ended, once the replay is laid out.
+_PUT_AWAY: tuple[tuple[str, str, Callable[[Any], Packed]], ...] = (
+    ("enter", "t0", PackedTimes),
+    ("exit", "t1", PackedTimes),
+    ("tid", "tid", partial(Stretches, step=0)),
+    ("flags", "flags", partial(Stretches, step=0)),
+)
+"""Columns of the pool, what those of operations are called, and what holds them."""
 
-    Few ask for these of a long run from then on, and get them unpacked. Doing so twice changes
-    nothing.
+
+def put_away(results: Results) -> None:
+    """Holds in few bits when calls began, waited and ended, and on which threads.
+
+    Few ask for these of a long run once its replay is laid out, and get them unpacked. Doing so
+    twice changes nothing.
     """
     waits = results.waits
     if _replays_calls(results.trace) or len(waits.pool) <= MOST_AT_ONCE:
         return
     waits.put_away("need")
-    for name, shown in (("enter", "t0"), ("exit", "t1")):
-        held = waits.pool.put_away(name)
+    for name, shown, packs in _PUT_AWAY:
+        held = waits.pool.put_away(name, packs)
         for place, rank in enumerate(results.trace.ranks):
             table = cast("object", rank.operations)
             if isinstance(table, Columns):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfscope.arrays import Bools, Floats, Ints, SmallCodes, blocks, narrowed
+from perfscope.arrays import Bools, Floats, Ints, SmallCodes, blocks, narrowed, narrowest
 from perfscope.engine import engine
 from perfscope.judging import FAIR_BYTES_PER_S, SMALL_BYTES
 from perfscope.metrics.communication.collective_cost import CollectiveCost, bus_factor
@@ -29,7 +29,7 @@ class CallCosts:
     """Of each row of a program: what the collective carried; arrays have shape (rows,)."""
 
     op: SmallCodes  # operation code, -1 none
-    size: Ints  # bytes, 0 unknown or no collective
+    size: SmallCodes  # bytes, 0 unknown or no collective
     ranks: SmallCodes  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
     alike: Mapping[tuple[str, int], Curve]
@@ -39,8 +39,8 @@ class CallCosts:
     """
 
     @classmethod
-    def of(cls, results: Results, program: Program) -> CallCosts:
-        """Those of a program.
+    def of(cls, results: Results, program: Program, most_bytes: int = 0) -> CallCosts:
+        """Those of a program, of which some may become so many bytes.
 
         Raises:
             RefusedEditError: it is not known which calls its rows are.
@@ -52,6 +52,8 @@ class CallCosts:
         size, ranks = engine.collectives_of_rows(
             instances.members, instances.starts, carried, program.pool_row.all(), len(pool)
         )
+        held = narrowest([carried, np.array([most_bytes])])
+        size = size.astype(held, copy=False)
         curves = _curves(results.collective_cost)
         return cls(program.row_op, size, narrowed(ranks), curves, _alike(results))
 
@@ -96,7 +98,8 @@ class CallCosts:
             if curve is None:
                 unknown[rows] = True
                 continue
-            x = self.size[rows] * float(bus_factor(np.array([code]), np.array([ranks]))[0])
+            factor_of = float(bus_factor(np.array([code]), np.array([ranks]))[0])
+            x = self.size[rows].astype(np.int64) * factor_of
             result[rows] *= curve.seconds(x * factor) / curve.seconds(x)
 
     def _not_apart(self, transfer: Floats, unknown: Bools, factor: float) -> str:

@@ -12,7 +12,7 @@ from perfscope.engine import engine
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
 from perfscope.replay.charges import Charges, Kinds, charges
-from perfscope.replay.measured import MeasuredWaits
+from perfscope.replay.measured import MeasuredWaits, measured_waits
 from perfscope.replay.model import Causes
 from perfscope.replay.program import Program
 from perfscope.replay.steps import Steps
@@ -157,14 +157,17 @@ MOST_LINES = 50
 LEAST_NS = 0.5  # less is what sums of floating-point numbers leave
 
 
-def explained(
-    results: Results, program: Program, waits: MeasuredWaits, kinds: Kinds
-) -> tuple[Causes, Charges]:
-    """Who made whom wait, and what waits are charged to step by step: each is explained once."""
+def explained(results: Results, program: Program) -> tuple[Causes, Charges]:
+    """Who made whom wait, and what waits are charged to step by step: each is explained once.
+
+    A long run has no room for all columns at once that this takes.
+    """
     groups = _Groups.of(results, program)
-    work = WorkOfRows(program)
-    path = _Path.of(results, program, groups, work.gap_ns)
-    steps, tags = Steps.of(results, program), PhaseTags(results, program, work)
+    path = _Path.of(results, program, groups, program.gaps_ns(program.work))
+    steps = Steps.of(results, program)
+    kinds = Kinds.of(results, program)  # before the waits: it takes most room on the way
+    waits, work = measured_waits(results, program), WorkOfRows(program)
+    tags = PhaseTags(results, program, work)
     by_kind = work.by(kinds.of_piece, len(kinds.causes) - 1, steps.of_row)
     of_phases, of_kinds = program.engine.delay_cost(
         *(work.gap_ns, program.transfer_ns),

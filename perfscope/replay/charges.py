@@ -36,9 +36,9 @@ class Charges:
 
     causes: tuple[Cause, ...]  # what `cause` holds indices of
     steps: Steps  # the steps of the run
-    unit: Ints  # the unit of `steps` in which the rank came late
-    rank: Ints  # place of the rank that was waited for
-    cause: Ints  # what it did longer than those who waited
+    unit: SmallCodes  # the unit of `steps` in which the rank came late
+    rank: SmallCodes  # place of the rank that was waited for
+    cause: SmallCodes  # what it did longer than those who waited
     ns: Floats  # nanoseconds that all others together waited for it, directly and through a third
     waiting_ns: float  # all that was waited, charged or not
 
@@ -79,9 +79,9 @@ def charges(found: dict[str, Any], kinds: Kinds, steps: Steps, waits: MeasuredWa
     return Charges(
         causes=kinds.causes,
         steps=steps,
-        unit=found["charged_unit"],
-        rank=found["charged_rank"],
-        cause=found["charged_tag"],
+        unit=narrowed(found["charged_unit"]),
+        rank=narrowed(found["charged_rank"]),
+        cause=narrowed(found["charged_tag"]),
         ns=found["charged_ns"],
         waiting_ns=waits.total_ns,
     )

@@ -63,7 +63,8 @@ class Dependencies:
             raise ValueError(f"its calls wait for more than {MOST_NEEDS:,} others")
         order = np.argsort(self.row, kind="stable")
         starts = np.zeros(row_count + 1, np.int32)
-        np.cumsum(np.bincount(self.row, minlength=row_count), out=starts[1:])
+        np.add.at(starts, self.row + 1, 1)  # of the few rows that wait, and in place
+        np.cumsum(starts, out=starts)
         return Needs(
             self.hub_starts,
             self.hub_rows,

@@ -19,14 +19,13 @@ from perfscope.matching.pool import Pool
 from perfscope.matching.rendezvous import Calls
 from perfscope.metrics.host.cpu_delay import cpu_delays
 from perfscope.metrics.results import Results
-from perfscope.packed import PackedTimes
+from perfscope.packed import PackedTimes, Stretches
 from perfscope.replay.dependencies import Dependencies
 from perfscope.replay.functions import Functions
 from perfscope.replay.kinds import call_kinds, segment_kinds, segment_steps
 from perfscope.replay.meetings import Kind, Meetings
 from perfscope.replay.occurrences import Marks
 from perfscope.replay.program import Fixed, Needs, Program, Work
-from perfscope.replay.stretches import Stretches
 from perfscope.structures import dataclass
 from perfscope.trace.model import Rank
 
@@ -153,7 +152,8 @@ def _transfer_ns(run: Run, starts: Ints) -> Floats:
     """What each call took once all that it waits for had come."""
     calls = run.calls
     need = Dependencies.of(run.meetings, *run.messages).needs(calls.enter)
-    found: Floats = _in_rows(calls.exit - need, run, starts, np.float64(0.0))
+    np.subtract(calls.exit, need, out=need)
+    found: Floats = _in_rows(need, run, starts, np.float64(0.0))
     return found
 
 

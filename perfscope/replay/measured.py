@@ -40,17 +40,18 @@ def measured_waits(results: Results, program: Program) -> MeasuredWaits:
     """The measured waiting of every row of the program."""
     assert program.pool_row is not None
     focus, pool = results.focus, results.waits.pool
-    calls, enter, leave = program.pool_row.all(), pool.enter, pool.exit
     inside = np.zeros(program.row_count)
     rows, before = [np.empty(0, np.int64)], [np.empty(0)]
     bounds = np.append(program.cut_rows[0], program.row_count)  # rows of a rank lie together
     for place, timeline in enumerate(results.timelines):
         first, end = int(bounds[place]), int(bounds[place + 1])
+        mine = results.waits.of_rank(place)
+        enter, leave = (pool.between(name, mine.start, mine.stop) for name in ("enter", "exit"))
         found = engine.row_waits(
             timeline.boundaries,
             timeline.accounts,
             INDEX[Account.COMMUNICATION_WAIT],
-            calls[first + 1 : end - 1],
+            program.pool_row.between(first + 1, end - 1) - np.int32(mine.start),
             enter,
             leave,
             focus.start_ns,

@@ -191,7 +191,7 @@ def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> 
             "a factor of 8 in 16 calls)"
         )
     transfer = program.transfer_ns.copy()
-    size = costs.size[rows[:, 0]] * 2 * (ranks - 1) / ranks
+    size = costs.size[rows[:, 0]].astype(np.int64) * 2 * (ranks - 1) / ranks
     ratio = np.ones(len(together.starts))
     for code, key in keys.items():
         curve = curves[key]

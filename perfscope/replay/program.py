@@ -16,10 +16,9 @@ import numpy.typing as npt
 from perfscope.arrays import Bools, Floats, Int32s, Ints, SmallCodes
 from perfscope.engine import engine as compiled
 from perfscope.metrics.host.cpu_delay import CpuDelay
-from perfscope.packed import PackedTimes
+from perfscope.packed import PackedTimes, Stretches
 from perfscope.replay.functions import Functions
 from perfscope.replay.occurrences import Marks
-from perfscope.replay.stretches import Stretches
 from perfscope.structures import dataclass
 
 # A long run has many rows and pieces of work: columns take no more room than they need.

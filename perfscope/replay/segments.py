@@ -31,7 +31,7 @@ from perfscope.replay.assumptions import (
 from perfscope.replay.bootstrap import gain_interval, no_more
 from perfscope.replay.call_costs import CallCosts, is_reckoned
 from perfscope.replay.causes import explained
-from perfscope.replay.charges import Charges, Kinds
+from perfscope.replay.charges import Charges
 from perfscope.replay.coupled import EditedQueue, coupled_lengths, is_small_enough
 from perfscope.replay.early import early
 from perfscope.replay.edited import Done, Edited, shared_by
@@ -44,7 +44,6 @@ from perfscope.replay.edits import (
     tells_apart,
 )
 from perfscope.replay.extract import NotReplayableError, extract
-from perfscope.replay.measured import measured_waits
 from perfscope.replay.model import Causes, Edit, Persistence, Prediction, RefusedEditError
 from perfscope.replay.network_edits import NETWORKS, fused, network_after
 from perfscope.replay.persistence import persistence
@@ -142,9 +141,7 @@ class SegmentReplay:
         """Both at once: what each row waited takes too much room to be kept in between."""
         if self._program is None:
             return None
-        waits = measured_waits(self._results, self._program)
-        kinds = Kinds.of(self._results, self._program)  # first: it takes most room on the way
-        return explained(self._results, self._program, waits, kinds)
+        return explained(self._results, self._program)
 
     def predict(self, edits: Sequence[Edit], *, after: Sequence[Edit] = ()) -> Prediction | None:
         """What the edits save beyond `after`, applied first; None when not available.
@@ -282,7 +279,8 @@ class SegmentReplay:
             return Edited(known, first, busiest_ns=program.measured_busiest_ns)
         limits = [edit.fuse_bytes for edit in edits if edit.fuse_bytes is not None]
         is_scaled = any(edit.bytes != 1.0 for edit in edits)
-        costs = CallCosts.of(self._results, program) if limits or is_scaled else None  # not kept
+        # not kept
+        costs = self._costs(max(limits, default=0)) if limits or is_scaled else None
         if limits and costs is not None:
             together = fused(self._results, program, costs, max(limits))
             costs = costs if is_scaled else None
@@ -309,6 +307,11 @@ class SegmentReplay:
             beyond = background_end_ns(program, edits, lengths) - float(lengths.sum())
             lengths[-1] += max(0.0, beyond)
         return Edited(lengths, first, drops_queues, busiest_ns(program, work))
+
+    def _costs(self, most_bytes: int) -> CallCosts:
+        """What collectives carry, some of which may carry so many bytes together."""
+        assert self._program is not None
+        return CallCosts.of(self._results, self._program, most_bytes)
 
     def _on_network(self, edits: tuple[Edit, ...]) -> Floats | None:
         """Lengths of segments on a network of `NETWORKS`, once; None for all else."""

@@ -10,8 +10,8 @@ from perfscope.arrays import Int32s, Ints
 from perfscope.engine import engine
 from perfscope.metrics.efficiency.steps import step_numbers
 from perfscope.metrics.results import Results
+from perfscope.packed import Stretches
 from perfscope.replay.program import Program
-from perfscope.replay.stretches import Stretches
 from perfscope.search import places
 from perfscope.structures import dataclass
 
@@ -117,6 +117,7 @@ def _places(results: Results, program: Program, clocks: list[_Clock]) -> tuple[I
     of_row = engine.units_of_calls(
         told, starts, program.row_segment, cuts, calls, enter, focus.start_ns
     )
+    del calls, enter  # of a long run much
     of_row[program.cut_rows] = cuts[:, None]
     began = program.begin_ns
     if began is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.packed import PackedTimes
+from perfscope.packed import Packed
 from perfscope.structures import dataclass
 from perfscope.trace.model import Table
 
@@ -17,7 +17,7 @@ from perfscope.trace.model import Table
 class _Away:
     """A column that somebody else holds packed, among others."""
 
-    held: PackedTimes
+    held: Packed
     first: int
     end: int
 
@@ -75,7 +75,7 @@ class Columns:
         shown.flags.writeable = False
         self._columns[name] = shown
 
-    def share_away(self, name: str, held: PackedTimes, first: int) -> None:
+    def share_away(self, name: str, held: Packed, first: int) -> None:
         """Has a column be seen in what holds it packed, from one of its rows on.
 
         Whoever asks for it gets it unpacked anew.

@@ -1,10 +1,12 @@
 """Columns that go on evenly are kept as the places where they do not, and come back."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from perfscope import _core
-from perfscope.replay.stretches import Stretches
+from perfscope.packed import Stretches
 
 
 @pytest.mark.parametrize("step", [0, 1])
@@ -20,6 +22,14 @@ def test_all_and_some_numbers_come_back(seed: int, step: int) -> None:
     rows = lot.integers(0, max(count, 1), 30 if count else 0)
     assert kept.at(rows).tolist() == values[rows].tolist()
     assert kept.all().dtype == kept.at(rows).dtype == np.int32
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.uint32, np.int8])
+def test_numbers_of_other_types_stay_what_they_are(kind: type[np.integer[Any]]) -> None:
+    values = np.repeat(np.array([np.iinfo(kind).max, 0, 3], kind), [20, 1, 40])
+    kept = Stretches(values, step=0)
+    for found, wanted in ((kept.all(), values), (kept.between(15, 30), values[15:30])):
+        assert (found.dtype, found.tolist()) == (values.dtype, wanted.tolist())
 
 
 def test_few_breaks_take_little_room() -> None:
