@@ -67,8 +67,9 @@ int ps_stack_is_noted(void);
  * those in which nothing had changed, and all calls. 0 behind the last row. */
 int ps_received_again(uint32_t row, uint64_t *told);
 /* Of collectives whose calls were looked at before they began, look by look: which row of calls alike it is of, their
- * operation, bytes given by this rank, and number; the identity of the communicator, its members, the ordinal of the call
- * there, and a digest of what was given. 0 behind the last look. */
+ * operation, bytes given by this rank, and number (about, of many); the code object of Python that makes them, 0 where that
+ * is not known, and the offset of the instruction in it; the identity of the communicator, its members, the ordinal of the
+ * call there, and a digest of what was given. 0 behind the last look. */
 int ps_given(uint32_t look, uint64_t *told);
 /* In how many of a hundred looks of the main thread at itself Python was to call a function for it at calls (hook 0,
  * a profiler) or at lines (hook 1, a debugger). */

@@ -26,30 +26,33 @@ class Given:
     operation: str
     bytes: int  # that the rank gives to each
     where: Frame | None  # None where that is not known
-    calls: int  # in all
+    calls: int  # about, in all
     is_same: tuple[bool, ...]
     """Whether all members of the group gave the same, of calls that all of them looked at.
 
     Calls to which all gave the same value throughout are left out: that tells nothing.
     """
+    groups: tuple[tuple[int, ...], ...]
+    """The ranks that were in these calls together, this one among them."""
 
 
 def given(ranks: Sequence[Rank]) -> Iterator[Given]:
     """The calls of all ranks, each rank's by themselves."""
     told = [list(_rows(rank.metadata)) for rank in ranks]
-    seen: defaultdict[tuple[str, int, _Call], list[int]] = defaultdict(list)
-    for rows in told:
+    seen: defaultdict[tuple[str, int, _Call], list[tuple[int, int]]] = defaultdict(list)
+    for rank, rows in zip(ranks, told, strict=True):
         for name, size, _, _, looks in rows:
             for group, _, ordinal, digest in looks:
-                seen[name, size, (group, ordinal)].append(digest)
+                seen[name, size, (group, ordinal)].append((rank.number, digest))
     for rank, rows in zip(ranks, told, strict=True):
         for name, size, where, calls, looks in rows:
             found = [(seen[name, size, (one[0], one[2])], one[1]) for one in looks]
-            whole_group = [digests for digests, members in found if 1 < members == len(digests)]
-            kinds = [set(digests) for digests in whole_group]
+            whole = [digests for digests, members in found if 1 < members == len(digests)]
+            groups = tuple(sorted({tuple(sorted(number for number, _ in one)) for one in whole}))
+            kinds = [{digest for _, digest in one} for one in whole]
             # an even one is of one value throughout
             same = tuple(len(one) == 1 for one in kinds if len(one) > 1 or max(one) % 2)
-            yield Given(rank.number, name, size, where, max(calls, len(looks)), same)
+            yield Given(rank.number, name, size, where, max(calls, len(looks)), same, groups)
 
 
 _Row = tuple[str, int, Frame | None, int, list[list[int]]]

@@ -214,7 +214,7 @@ class Ending:
     code: int | None = None  # exit code, abort code or signal number
     source: str = ""
     raised: Raised | None = None
-    is_after_work: bool = False  # its communication was finalized, and its job then ended well
+    is_after_work: bool = False  # of a job that had done its work, whatever took or told its end
 
     @property
     def is_natural(self) -> bool:

@@ -2,12 +2,15 @@
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from perfscope.readers.registry import open_trace
 from perfscope.record.summary import summarize
+from tests.findings.analyzed import analyze_trace
 from tests.support.environments import Mpi
 from tests.support.processes import is_alive, perfscope_started, started
 from tests.support.recording import Recorder, run_plain
@@ -138,3 +141,40 @@ def test_a_job_that_outlives_its_launcher_does_not_hold_perfscope(
     assert recorded.exit_code == 4
     left_behind = int((tmp_path / "left_behind").read_text())
     os.kill(left_behind, signal.SIGKILL)  # fails if perfscope had waited for it
+
+
+LEAVES = """
+import sys, time
+import perfscope
+for step in range(20):
+    with perfscope.step():
+        time.sleep(0.02)
+{end}
+"""
+
+
+@pytest.mark.parametrize("ranks", [0, 2])
+@pytest.mark.parametrize(
+    ("end", "is_whole"),
+    [
+        ("sys.exit(3)", True),
+        ("sys.exit('two tests failed')", True),
+        ("raise ValueError", False),
+        ("import os; os._exit(3)", False),
+        ("sys.exit(143)", False),  # as handlers of SIGTERM do
+    ],
+)
+def test_a_program_that_tells_by_its_exit_code_was_not_cut_short(
+    record: Recorder, mpich: Mpi, end: str, is_whole: bool, ranks: int
+) -> None:
+    program = LEAVES.format(end=end)
+    begin = "from mpi4py import MPI" if ranks else ""
+    command = ["-c", f"{begin}\n{program}"]
+    done = record(
+        mpich.python_command(ranks, *command) if ranks else [sys.executable, *command],
+        variables=mpich.variables,
+    )
+    assert done.exit_code != 0
+    damage = analyze_trace(open_trace(done.directory)).results.damage
+    is_left_open = ranks and end.startswith("sys.exit(143)")  # MPI was finalized, by mpi4py
+    assert [one.id for one in damage] == ([] if is_whole or is_left_open else ["endings"])

@@ -1,7 +1,10 @@
 """What ranks give to large collectives of MPI is looked at: whether it is the same on all."""
 
+from pathlib import Path
+
 from perfscope.readers.registry import open_trace
 from perfscope.trace.given import given
+from tests.findings.analyzed import analyze_trace
 from tests.support.environments import Mpi
 from tests.support.recording import Recorder
 
@@ -58,3 +61,46 @@ def test_what_all_ranks_give_is_told_from_what_differs(any_mpi: Mpi, record: Rec
     shared, own = (one.is_same for one in rows if one.bytes == 8 * TURNS)
     assert all(shared)
     assert not any(own)
+
+
+JOB = """
+import numpy
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+common = numpy.random.default_rng(1).random(1 << 21)
+own = numpy.random.default_rng(2 + world.rank).random(1 << 19)
+into = numpy.empty(len(common))
+
+def agree(value):
+    world.Allreduce(value, into)
+
+def add_up(value):
+    world.Allreduce(value, into[: len(value)])
+
+def work():
+    for step in range(120):
+        numpy.negative(common, common)
+        agree(common)
+        add_up(own)
+
+work()
+"""
+
+
+def test_the_line_that_exchanges_what_all_hold_is_told(
+    mpich: Mpi, record: Recorder, tmp_path: Path
+) -> None:
+    """Another line has as many calls of the same operation, which bring something."""
+    job = tmp_path / "job.py"
+    job.write_text(JOB, encoding="utf-8")
+    done = record(mpich.python_command(2, job), variables=mpich.variables)
+    assert done.exit_code == 0, done.stderr
+    analyzed = analyze_trace(open_trace(done.directory))
+    found = analyzed.findings["identical_exchange"]
+    line = JOB.splitlines().index("    world.Allreduce(value, into)") + 1
+    # a note where other jobs have the CPUs: its title tells the fault as well
+    assert found.title == (
+        f"Ranks exchange what all of them hold already, in agree() (job.py:{line})"
+    )
+    assert [one.line for one in found.where] == [line]
+    assert found.ranks == (0, 1)

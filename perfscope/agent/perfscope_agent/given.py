@@ -6,10 +6,10 @@ they are those that somebody guesses.
 
 from __future__ import annotations
 
-from . import operand_arrays
+from . import operand_arrays, places
 from .kinds import Any
 from .library import types
-from .recorder import Recorder
+from .recorder import Recorder, place_text
 
 MOST_LOOKS = 64
 """At calls like one another."""
@@ -76,14 +76,27 @@ def told(rec: Recorder | None) -> list[list[Any]]:
     if rec is None or not operand_arrays.are_common():
         return []
     native: dict[int, Row] = {}
-    words, look = (types["u64"] * 8)(), 0
+    words, look = (types["u64"] * 10)(), 0
     while rec.given(look, words):
-        number, operation, size, calls, *seen = list(words)
-        found = native.setdefault(number, Row(operation, size, None))
+        number, operation, size, calls, code, last, *seen = list(words)
+        found = native.get(number)
+        if found is None:
+            found = native[number] = Row(operation, size, _place(code, last))
         found.calls = calls
         found.see(*seen, varies=bool(seen[-1] & 1))
         look += 1
     return [one.told() for one in (*native.values(), *_rows.values()) if one.looks]
+
+
+def _place(code: int, last: int) -> str | None:
+    """The line of an instruction of the program; None of code that no stack has shown.
+
+    That code is kept from then on, so that no other one can have its address.
+    """
+    met = places.met.get(code)
+    if met is None or last >= len(met[0].co_code):
+        return None
+    return place_text(met[1], met[2], places.line_of(met[0], last))
 
 
 def forget() -> None:

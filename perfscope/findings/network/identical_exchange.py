@@ -28,11 +28,16 @@ class _Identical:
     rows: Sequence[Given]  # of one rank, those of most bytes first
     share: float  # of all that the operation moves
     gain: Gain
-    ranks: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]  # the ranks that exchange it with each other
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """All of these."""
+        return tuple(sorted({number for group in self.groups for number in group}))
 
     @property
     def looks(self) -> int:
-        """Calls that all ranks looked at."""
+        """Calls that all ranks in them looked at."""
         return sum(len(one.is_same) for one in self.rows)
 
     @property
@@ -65,7 +70,7 @@ def judge(run: Facts) -> Outcome:
     found = [_priced(run, name, same) for name, same in by_operation.items()]
     worst = max(found, key=lambda one: one.gain.seconds, default=None)
     if worst is None:
-        return passed("In no line all ranks gave the same to each large collective looked at.")
+        return passed("In no line all gave the same to each large collective that was looked at.")
     status = thresholds.deserved(worst.gain)
     if not status.is_fault:
         return passed(
@@ -74,7 +79,7 @@ def judge(run: Facts) -> Outcome:
         )
     return Finding(
         status=status,
-        title=f"Ranks exchange what all of them hold already{_at(worst, ', in')}",
+        title=f"{_who(run, worst)} hold already{_at(worst, ', in')}",
         summary=_summary(run, worst),
         gain=worst.gain,
         confidence=Confidence.HIGH,
@@ -97,8 +102,8 @@ def _priced(run: Facts, operation: str, rows: Sequence[Given]) -> _Identical:
     gain = predicted_gain(results, run.replay, [edit], bound_s=most_s, is_planned=True)
     own = [one for one in rows if one.rank == rows[0].rank]
     own.sort(key=lambda one: -one.bytes * one.calls)
-    ranks = tuple(sorted({one.rank for one in rows}))
-    return _Identical(operation, own, share, gain, ranks)
+    groups = tuple(sorted({group for one in rows for group in one.groups}))
+    return _Identical(operation, own, share, gain, groups)
 
 
 def _moved(results: Results, operation: str) -> int:
@@ -116,20 +121,38 @@ def _at(found: _Identical, text: str) -> str:
     return f"{text} {wording.place(found.where[0])}" if found.where else ""
 
 
+def _who(run: Facts, found: _Identical) -> str:
+    """Who exchanges what with whom: `Ranks 0 and 2 exchange what all of them`, ..."""
+    if len(found.groups) > 1:
+        return f"Groups of ranks, as {wording.ranks(found.groups[0])}, exchange what all in one"
+    is_whole = len(found.ranks) == len(run.results.trace.ranks)
+    who = "Ranks" if is_whole else wording.ranks(found.ranks).capitalize()
+    return f"{who} exchange what all of them"
+
+
+def _on(run: Facts, found: _Identical) -> str:
+    """Where calls were looked at: `all ranks`, `ranks 0 and 2`, ..."""
+    if len(found.groups) > 1:
+        return "all ranks in them"
+    is_whole = len(found.ranks) == len(run.results.trace.ranks)
+    return "all ranks" if is_whole else wording.ranks(found.ranks)
+
+
 def _summary(run: Facts, found: _Identical) -> str:
     return (
         f"In {found.same} of {counted(found.looks, 'call')} of {found.operation} that were looked "
-        "at on all ranks, each of them gave the same (of a large array, in a sample): what comes "
-        f"back each could compute by itself. That is {format_share(found.share)} of what this "
-        "operation moves. Without these calls the run would take "
+        f"at on {_on(run, found)}, each of them gave the same (of a large array, in a sample): "
+        "what comes back each could compute by itself. That is "
+        f"{format_share(found.share)} of what this operation moves. Without these calls the run "
+        "would take "
         f"{wording.saving(run.results, found.gain.seconds, is_bound=found.gain.is_bound)} less."
     )
 
 
 def _evidence(found: _Identical) -> tuple[Evidence, ...]:
     rows = [
-        Evidence("Calls that were looked at on all ranks", found.looks),
-        Evidence("Of these, all ranks gave the same", found.same),
+        Evidence("Calls that all ranks in them looked at", found.looks),
+        Evidence("Of these, all gave the same", found.same),
     ]
     for one in found.rows[:3]:
         place = f" in {wording.place(one.where)}" if one.where else ""

@@ -1,6 +1,6 @@
 """How each process ended, from all that tells: its flags, its parent, the command's exit code."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from signal import Signals
@@ -14,13 +14,16 @@ from perfscope.readers.recording.process_file import ProcessFile
 from perfscope.schema.enums import EndKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Ending, Raised, Rank, open_rows
-from perfscope.trace.operations import OperationClass, codes_mask
+from perfscope.trace.operations import OperationClass, codes_mask, name_of
 
 TRUSTED_DELAY_NS = 10**9
 """A parent that saw the end within this time of the last sign of life saw it as it happened."""
 
 MAX_ENDS_BYTES = 16 << 20
 MAX_TYPE_LENGTH = 100
+
+_CODE_OF_SIGNAL = 128
+"""What shells add to the number of a signal, as handlers of the program may."""
 
 _FINALIZE = codes_mask([OperationClass.FINALIZE])
 
@@ -199,6 +202,29 @@ def after_work(rank: Rank) -> Ending:
         return ending
     is_inside = np.any(_FINALIZE[rows["op"][open_rows(rows["flags"])]])
     return ending if is_inside else replace(ending, is_after_work=True)
+
+
+def left_by_themselves(ranks: Sequence[Rank]) -> bool:
+    """Whether no rank failed, and some told by their exit code what they found.
+
+    As a test runner, a linter or a trial of a search does. Python had run its exit handlers without
+    an exception, no signal had a part in it, and whoever speaks MPI had finalized it. Where another
+    rank ended otherwise, the code may be an answer to that.
+    """
+    return all(rank.ending.is_natural or _has_left(rank) for rank in ranks)
+
+
+def _has_left(rank: Rank) -> bool:
+    ending = rank.ending
+    code = ending.code or 0
+    is_whole = rank.finalize_enter_ns is not None or not _speaks_mpi(rank)
+    of_signal = code - _CODE_OF_SIGNAL in set(Signals)
+    is_told = ending.kind is EndKind.EXITED and rank.program_end_ns is not None
+    return is_told and is_whole and not ending.raised and not of_signal
+
+
+def _speaks_mpi(rank: Rank) -> bool:
+    return any(name_of(operation).startswith("MPI_") for operation in rank.totals)
 
 
 def end_time_ns(process: ProcessFile, last_sign_ns: int, seen: ObservedEnd | None) -> int:

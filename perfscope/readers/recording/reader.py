@@ -1,6 +1,7 @@
 """Reads a run directory that `perfscope run` wrote into the trace model."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from perfscope.readers.recording.endings import (
     ObservedEnds,
     after_work,
     ended_by_its_job,
+    left_by_themselves,
     stopped_on_request,
 )
 from perfscope.readers.recording.framework_operations import adopt, unseen_communication
@@ -115,6 +117,9 @@ class _Assembly:
         if self._ended_well:
             for rank in ranks:
                 rank.ending = after_work(rank)
+        elif not self._was_asked_to_end and left_by_themselves(ranks):
+            for rank in ranks:
+                rank.ending = replace(rank.ending, is_after_work=True)
         clock_notes = measure(ranks)
         reports = unseen_collectives.take(ranks, interning.names, self._path)
         origin, wall = self._span(ranks)
@@ -173,9 +178,12 @@ class _Assembly:
     @property
     def _ended_well(self) -> bool:
         """Whether the command did, with nobody asking it to end."""
-        values = self._run.values
-        asked = agent_metadata.texts(values, "signals_received")
-        return agent_metadata.integer(values, "exit_code") == 0 and not asked
+        is_well = agent_metadata.integer(self._run.values, "exit_code") == 0
+        return is_well and not self._was_asked_to_end
+
+    @property
+    def _was_asked_to_end(self) -> bool:
+        return bool(agent_metadata.texts(self._run.values, "signals_received"))
 
     def _ranks(self, interning: Interning) -> list[Rank]:
         """The ranks on the reference's clock as the wall clocks have it, from `_provisional_ns`."""

@@ -11,6 +11,7 @@ from perfscope.schema.enums import Status
 from perfscope.trace.operations import BY_NAME
 from tests.findings.analyzed import analyze_trace
 from tests.findings.exchange_runs import exchanges
+from tests.support.trace_builder import TraceBuilder
 
 STEPS, EACH_S, SIZE = 50, 0.1, 1 << 24
 ALLREDUCE, GROUP = BY_NAME["MPI_Allreduce"].code, 77
@@ -84,6 +85,38 @@ def test_what_differs_or_is_not_known_is_no_fault(other: Any) -> None:
 
 def test_what_holds_one_value_on_all_ranks_tells_nothing() -> None:
     assert not judged([row([0] * 10)], [row([0] * 10)]).status.is_fault
+
+
+@pytest.mark.parametrize(
+    ("pairs", "title"),
+    [
+        ([(0, 1)], "Ranks 0 and 1 exchange what all of them hold already"),
+        (
+            [(0, 1), (2, 3)],
+            "Groups of ranks, as ranks 0 and 1, exchange what all in one hold already",
+        ),
+    ],
+)
+def test_groups_are_named(pairs: list[tuple[int, int]], title: str) -> None:
+    """Two pairs of four ranks exchange; in those that are given, both hold the same."""
+    builder = TraceBuilder(4, end_s=1e6)
+    for first in (0, 2):
+        pair = builder.communicator((first, first + 1))
+        for rank in (first, first + 1):
+            same = (first, first + 1) in pairs
+            digests = CALLS if same else [one + 100 * rank for one in CALLS]
+            looks = [[GROUP + first, 2, 3 * call, one] for call, one in enumerate(digests)]
+            builder.rank(rank).set(metadata={"given": [row(CALLS, looks=looks)]})
+            for step in range(STEPS):
+                end = 1.0 + (step + 1) * 2 * EACH_S
+                sizes = {"sent": SIZE, "received": SIZE}
+                builder.rank(rank).op("MPI_Allreduce", end - EACH_S, end, comm=pair, **sizes)
+    found = analyze_trace(builder.ended(1.0 + STEPS * 2 * EACH_S, init_s=1.0)).findings
+    one = found["identical_exchange"]
+    assert one.status is Status.FAIL
+    assert one.title == f"{title}, in sync() (train.py:56)"
+    assert one.ranks == tuple(rank for pair in pairs for rank in pair)
+    assert ("on ranks 0 and 1, each" if len(pairs) == 1 else "all ranks in them") in one.summary
 
 
 def test_few_bytes_cost_nothing() -> None:
