@@ -5,7 +5,7 @@ communicates with nobody, and so counts as computing.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from perfscope.attribution.not_training import TRAINING_ACCOUNTS
@@ -148,14 +148,25 @@ def _inside(
             if is_small and before:
                 rows[key] = before.with_another(part_s)
                 continue
-            cause = SMALLER_CAUSE if is_small else _cause(entry)
+            cause = SMALLER_CAUSE if is_small else cause_of(entry)
             told = inside(entry.label), _meaning(entry)
             rows[key] = LostInAccount(*told, part_s, cause, smaller=int(is_small))
     return {
-        account: sorted(told.values(), key=lambda one: (one.is_small, -one.seconds))
+        account: sorted(_fitting(told.values(), means[account]), key=_in_order)
         for account, told in found.items()
         if not all(one.is_small for one in told.values())
     }
+
+
+def _in_order(one: LostInAccount) -> tuple[bool, float]:
+    return one.is_small, -one.seconds
+
+
+def _fitting(losses: Collection[LostInAccount], most_s: float) -> list[LostInAccount]:
+    """The losses, together no more than their account: of a thinned run both are estimates."""
+    all_s = sum(one.seconds for one in losses)
+    scale = min(1.0, most_s / all_s) if all_s else 0.0
+    return [replace(one, seconds=one.seconds * scale) for one in losses]
 
 
 def _left_s(lost: Losses, means: Mapping[Account, float], ranks: int) -> dict[Account, float]:
@@ -173,9 +184,7 @@ def _account(
     """An account as one part, or as what was work in it and what was lost."""
     if not losses:
         return [TimePart(account.value, label, account.meaning, seconds, seconds / run_s)]
-    most_s = sum(one.seconds for one in losses)
-    scale = min(1.0, seconds / most_s) if most_s else 0.0  # of a thinned run both are estimates
-    rest_s = max(seconds - most_s, 0.0)
+    rest_s = max(seconds - sum(one.seconds for one in losses), 0.0)
     return [
         TimePart(account.value, useful_label(label), account.meaning, rest_s, rest_s / run_s),
         *(
@@ -183,8 +192,8 @@ def _account(
                 LOST,
                 loss_label(label, one),
                 one.meaning,
-                one.seconds * scale,
-                one.seconds * scale / run_s,
+                one.seconds,
+                one.seconds / run_s,
                 cause=one.cause,
             )
             for one in losses
@@ -209,7 +218,8 @@ def _meaning(entry: LossEntry) -> str:
     return entry.kind.meaning if entry.activity is None else entry.activity.meaning
 
 
-def _cause(entry: LossEntry) -> str:
+def cause_of(entry: LossEntry) -> str:
+    """What rows name as the cause of a loss."""
     return str(entry.kind.value if entry.activity is None else entry.activity.value)
 
 
@@ -277,7 +287,7 @@ def _causes(
 
 def _has_row(entry: LossEntry, named: set[str]) -> bool:
     """Whether the row of an account says it already."""
-    return entry.waiting_ns == 0 and not named.isdisjoint((entry.label, _cause(entry)))
+    return entry.waiting_ns == 0 and not named.isdisjoint((entry.label, cause_of(entry)))
 
 
 def in_run_s(entry: LossEntry, ns: int) -> float:

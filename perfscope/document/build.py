@@ -105,7 +105,7 @@ def _bridged(
     """The findings, whose savings tell where they come from."""
     results = facts.results
     of = wholes_beside(results, host_gain(facts))
-    told = [as_in_rows(one, in_accounts) for one in findings]
+    told = [as_in_rows(one, in_accounts, lost) for one in findings]
     parted = [split(one, lost, results) for one in told]
     return tuple(bridged(one, results, of, waits[one.id]) for one in parted)
 

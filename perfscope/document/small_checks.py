@@ -7,7 +7,7 @@ from perfscope.document.others import host_gain, wholes_beside
 from perfscope.document.verdict import told_range
 from perfscope.findings.core.finding import Finding
 from perfscope.findings.facts.facts import Facts
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, MAJOR
 from perfscope.schema.enums import Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
@@ -18,12 +18,14 @@ def weighed(
 ) -> tuple[QualityRow, ...]:
     """The checks, those marked that are about less than the leading saving is unsure by.
 
-    That is half of the range that it is told with; all that are marked are together about less.
+    That is half of the range that it is told with; all that are marked are together about less,
+    and about less than makes a problem a major one.
     What other processes took is no small thing where the verdict tells what they cost.
     """
     leading = next((one for one in findings if one.id in answer.top[:1]), None)
     ends = told_range(leading, wholes_beside(run.results, host_gain(run))) if leading else None
     unsure_s = MAIN * (ends[1] - ends[0]) if ends and not answer.host else 0.0
+    unsure_s = min(unsure_s, MAJOR * run.results.run_s)
     known = [one for one in checks if one.status is Status.WARN and one.lost_s is not None]
     small, sum_s = [], 0.0
     for one in sorted(known, key=lambda one: one.lost_s or 0.0):

@@ -1,10 +1,11 @@
 """Where a saving comes from: what ranks spend, what of that stays, and what ends with it."""
 
-import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from perfscope.document.breakdown import LostInAccount, in_run_s
+from perfscope.document.breakdown import LostInAccount, cause_of, in_run_s
 from perfscope.findings.core.finding import Evidence, Finding, Gain, Spent
 from perfscope.findings.core.wording import ranks
 from perfscope.judging import MAJOR
@@ -23,9 +24,6 @@ from perfscope.schema.findings import Waited
 from perfscope.schema.losses import LossEntry, Losses
 from perfscope.units import format_seconds
 
-TAKES = re.compile(r"(takes?) (\d[\d.]* (?:h|min|s|ms|µs)(?: \d\d (?:min|s))?)\b( per rank)?")
-"""What titles say that something takes: `45.0 ms`, `3 min 20 s`, `2 h 05 min`."""
-
 LOADED = "Saving with the load that this run met"
 """What is told beside that on an idle host, which sentences tell."""
 
@@ -36,6 +34,12 @@ HALF = 0.5
 
 OF_CAUSE = "lost_to_"
 """What the id of a finding begins with that is made from one cause of the loss account."""
+
+PLACES = (
+    *("account", "ranks", "phase", "function", "activity", "until_ns", "waits_for_cpu"),
+    "is_cpu_time",
+)
+"""What edits say of the work that they are about, not of what becomes of it."""
 
 BY_OTHERS = (LossKind.WAITING, LossKind.OUTSIDE)
 """Losses that are no time which a rank spends by itself inside the window."""
@@ -98,17 +102,29 @@ def bridged(
     found = replace(saving, bridge=" ".join(f"{one}." for one in told if one))
     if is_idle:
         row = Evidence(LOADED, of.loaded(here.seconds))
-        title = _idle_title(finding.title)
+        title = _idle_title(finding)
         finding = replace(finding, title=title, evidence=(*finding.evidence, row))
     return replace(finding, first=found) if finding.first else replace(finding, gain=found)
 
 
-def _idle_title(title: str) -> str:
+def _idle_title(finding: Finding) -> str:
     """A title without the seconds that it says that something takes, which the load of others made.
 
     The saving beside it counts nothing of that load.
     """
-    return TAKES.sub(r"\1 long", title, count=1)
+    told_s = _titled_s(finding)
+    if told_s is None:
+        return finding.title
+    told, long = f" {format_seconds(told_s)}", " long"
+    return finding.title.replace(f"{told} per rank", long, 1).replace(told, long, 1)
+
+
+def _titled_s(finding: Finding) -> float | None:
+    """What the title says that it takes, as `format_seconds` writes it; None where it does not."""
+    if finding.titled_s is not None:
+        return finding.titled_s
+    spent = finding.gain.spent if finding.gain else None
+    return spent.seconds if spent else None
 
 
 def _is_of_more(saving: Gain) -> bool:
@@ -134,7 +150,7 @@ def _of_waiting(finding: Finding, saving: Gain, waited: Waited) -> Spent | None:
         return None
     who = f"{ranks(waited.ranks)} {'waits' if waiting == 1 else 'wait on average'}"
     lead = f"that sharing the work takes off the {format_seconds(each_s)} for which {who}"
-    return Spent(each_s * part, lead=lead)
+    return Spent(each_s * part, lead=lead, is_gone=True)
 
 
 def _kept_off(edit: Edit, shared: float) -> float | None:
@@ -203,26 +219,44 @@ def _meet(results: Results) -> bool:
     return len(ranks) > 1 and any(calls for one in ranks for calls, *_ in one.totals.values())
 
 
-def as_in_rows(finding: Finding, in_accounts: Accounts) -> Finding:
+def as_in_rows(finding: Finding, in_accounts: Accounts, lost: Losses) -> Finding:
     """The finding, with the seconds that readers see of it in the rows of where the time went.
 
     What its diagnosis measured by another way differs from that a little. The same where that is
     more, as where small rows are not told one by one, where it has no row of its own, and where it
     tells nothing that a rank spends on average.
     """
-    saving = finding.gain
+    saving, causes = finding.gain, _own_causes(finding, lost)
     rows_s = sum(
-        one.seconds for rows in in_accounts.values() for one in rows if one.cause == finding.id
+        one.seconds for rows in in_accounts.values() for one in rows if one.cause in causes
     )
     if not rows_s or saving is None or saving.spent is None or not saving.spent.is_each:
         return finding
     if abs(rows_s - saving.spent.seconds) > MAJOR * saving.spent.seconds:
         return finding
-    title = TAKES.sub(
-        lambda found: f"{found[1]} {format_seconds(rows_s)}{found[3] or ''}", finding.title, count=1
-    )
+    before, now = (f" {format_seconds(one)}" for one in (saving.spent.seconds, rows_s))
+    title = finding.title.replace(before, now, 1)
     spent = replace(saving.spent, seconds=rows_s)
     return replace(finding, title=title, gain=replace(saving, spent=spent))
+
+
+def _own_causes(finding: Finding, lost: Losses) -> set[str]:
+    """The causes of which a finding claims all that was lost to them: their rows are its own."""
+    claimed: defaultdict[str, list[bool]] = defaultdict(list)
+    for entry in lost.entries:
+        if entry.own_ns:
+            claimed[cause_of(entry)].append(finding.id in entry.findings)
+    return {cause for cause, found in claimed.items() if all(found)}
+
+
+def _takes_all(edits: Sequence[Edit]) -> bool:
+    """Whether a change leaves nothing of what it is about."""
+    return bool(edits) and all(one == replace(Edit(), **_place_of(one)) for one in edits)
+
+
+def _place_of(edit: Edit) -> dict[str, Any]:
+    """What an edit is about, whatever it does to that."""
+    return {name: getattr(edit, name) for name in PLACES}
 
 
 def _rest(saving: Gain, results: Results) -> str:
@@ -233,7 +267,8 @@ def _rest(saving: Gain, results: Results) -> str:
     if is_more_saved and saving.counts_more:
         return ""  # what else it counts is said, and not all waiting
     is_less_saved = saving.seconds < (1 - LEAST_TOLD) * spent.seconds
-    if is_less_saved and (saving.is_bound or not _meet(results)):
+    is_gone = spent.is_gone or _takes_all(saving.edits)
+    if is_less_saved and (saving.is_bound or not is_gone or not _meet(results)):
         return ""  # not known what becomes of the rest
     if len(results.trace.ranks) < 2 and is_more_saved:
         return ""  # nobody else waits

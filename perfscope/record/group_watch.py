@@ -30,6 +30,7 @@ class GroupWatch:
     def __init__(self, watched: frozenset[signal.Signals]) -> None:
         self._reports, report_to = os.pipe()
         self._reached_ns: dict[int, int] = {}  # when the group got each signal last
+        self._unanswered: set[int] = set()  # of which nobody has asked since
         parent = os.getpid()
         try:
             self._witness = os.fork()
@@ -42,11 +43,15 @@ class GroupWatch:
     def was_sent_to_group(self, number: int) -> bool:
         """Whether the whole group has got this signal, at about the time at which it arrived here.
 
-        False without a witness.
+        What the group gets arrives here, too: a report that was not asked for yet is of this signal
+        also where this process had no CPU meanwhile. One that was may be of it where both came at
+        once. False without a witness.
         """
-        since_ns = time.monotonic_ns() - int(_REPORT_WITHIN_S * 1e9)
+        now_ns = time.monotonic_ns()
         for _ in range(_MOST_LOOKS):
-            if self._reached_ns.get(number, 0) > since_ns:
+            within_s = _REPORT_WITHIN_S * (_MOST_LOOKS if number in self._unanswered else 1)
+            if self._reached_ns.get(number, 0) > now_ns - int(within_s * 1e9):
+                self._unanswered.discard(number)
                 return True
             if select.select([self._reports], [], [], _REPORT_WITHIN_S)[0]:
                 reports = os.read(self._reports, 64 * _REPORT.size)
@@ -54,6 +59,7 @@ class GroupWatch:
                     return False
                 for at_ns, reported in _REPORT.iter_unpack(reports):
                     self._reached_ns[reported] = at_ns
+                    self._unanswered.add(reported)
             elif self._has_none(number):
                 return False
         return False

@@ -23,3 +23,16 @@ def test_checks_are_small_as_long_as_all_of_them_together_are() -> None:
     told = weighed(facts, (*checks, passed), (own,), verdict(facts, (own,), ()))
     assert [one.id for one in told if one.is_small] == ["least", "more"]
     assert not any(one.is_small for one in weighed(facts, checks, (), verdict(facts, (), ())))
+
+
+def test_what_is_much_of_the_run_is_never_small() -> None:
+    """However wide the range of the saving is: 20 s of 100 s here."""
+    found = analyze(Plan(slow_rank=1, slow_forward_s=0.2))
+    facts = Facts(found.results, found.replay)
+    run_s = found.results.run_s
+    gain = Gain(run_s, 0.3, basis=Basis.REPLAY, interval_s=(0.0, run_s), is_by_assumption=True)
+    own = Finding(id="own", status=Status.FAIL, title="Its own", summary="", gain=gain)
+    lost = {"large": 0.2 * run_s, "small": 0.02 * run_s}
+    checks = [QualityRow(name, Status.WARN, name, "", lost_s=each) for name, each in lost.items()]
+    told = weighed(facts, checks, (own,), verdict(facts, (own,), ()))
+    assert [one.id for one in told if one.is_small] == ["small"]

@@ -2,17 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perfscope.document.splits import bridged
+from perfscope.document.breakdown import LostInAccount
+from perfscope.document.splits import as_in_rows, bridged
 from perfscope.findings.core.finding import Finding, Gain, Spent
 from perfscope.replay.model import Edit, Level
 from perfscope.report.sections import breakdown
 from perfscope.savings import Wholes, rest_text, split_text
-from perfscope.schema.enums import Basis, Status
+from perfscope.schema.enums import Account, Activity, Basis, Status
 from perfscope.schema.findings import Waited
 from perfscope.schema.read import read_known
 from tests.findings.analyzed import analyze
@@ -158,6 +160,43 @@ def test_one_sentence_with_one_figure_explains_a_saving(spent: Spent | None, tol
     assert found is not None
     assert found.bridge.startswith(told)
     assert found.bridge.count("that end with it") == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (Edit(), "Of the 2.00 s, 1.00 s would turn into waiting for other ranks."),
+        (Edit(ranks=(0,)), "Of the 2.00 s, 1.00 s would turn into waiting for other ranks."),
+        (Edit(factor=0.5), ""),
+        (Edit(producers=4), ""),
+    ],
+)
+def test_only_what_a_change_takes_away_turns_into_waiting(edit: Edit, told: str) -> None:
+    """What it leaves stays what it is."""
+    saving = Gain(1.0, 0.2, spent=Spent(2.0), basis=Basis.REPLAY, edits=(edit,))
+    finding = Finding(Status.WARN, "Input takes 2.00 s", "", gain=saving)
+    found = bridged(finding, analyze(Plan(steps=10)).results, OF).recommended
+    assert found is not None
+    assert found.bridge == told
+
+
+@pytest.mark.parametrize(("claims", "shown_s"), [([True, True], 2.2), ([True, False], 2.1)])
+def test_a_title_has_the_seconds_of_the_rows_that_a_finding_claims(
+    claims: list[bool], shown_s: float
+) -> None:
+    """Of a row that holds other losses as well it does not."""
+    importing = Activity.IMPORTING
+    rows = {Account.TRAINING: [LostInAccount(importing.label, "", 2.2, importing.value)]}
+    lost = read_known(two_ranks_evaluation()).losses
+    one = replace(lost.entries[0], activity=importing, own_ns=1)
+    entries = [replace(one, findings=("lost_to_importing",) * is_claimed) for is_claimed in claims]
+    gain = Gain(2.0, 0.2, spent=Spent(2.1, is_each=True))
+    title, own = "It takes 2.10 s per rank", "lost_to_importing"
+    finding = Finding(Status.WARN, title, "", gain=gain, id=own)
+    found = as_in_rows(finding, rows, replace(lost, entries=tuple(entries)))
+    assert found.title == f"It takes {shown_s:.2f} s per rank"
+    assert found.gain is not None
+    assert found.gain.spent == Spent(shown_s, is_each=True)
 
 
 def test_what_a_saving_counts_besides_is_no_waiting() -> None:

@@ -88,7 +88,8 @@ def judge(run: Facts) -> Outcome:
     found = predicted_gain(results, replay, [edit], bound_s=bound_s(results, work), is_planned=True)
     kept = 1 / len(main.phase.ranks) if is_full else (main.times // every) / main.times
     off_s = sum(work) / len(work) * (1 - kept)
-    found = replace(found, spent=Spent(off_s, lead="of work that it takes off each rank"))
+    lead = "of work that it takes off each rank"
+    found = replace(found, spent=Spent(off_s, lead=lead, is_gone=True))
     is_affordable = _is_affordable(results, main, main.seconds)
     is_certain = _is_affordable(results, main, main.certain_s) == is_affordable
     status = thresholds.deserved(found) if is_certain and not is_affordable else Status.PASS

@@ -240,7 +240,7 @@ def _milder(work: SerialWork, results: Results, replay: Replay, bound_s: float) 
             edit, off_s = replace(work.edit, keep_every=RARER), work.seconds * (1 - kept)
             first = saved(results, rarer_s, basis=basis, edits=(edit,))
     lead = f"of work that it takes off rank {work.rank}"
-    first = replace(first, spent=Spent(off_s, lead=lead))
+    first = replace(first, spent=Spent(off_s, lead=lead, is_gone=True))
     return _Milder(whole_s, shared_s, rarer_s, is_bound=alone is None, first=first)
 
 

@@ -38,6 +38,7 @@ class Spent:
     # of a part of it, which alone a change takes away: what that part is; else ""
     part: str = ""
     most_s: float | None = None  # of the rank that spends most, beyond which no range goes
+    is_gone: bool = False  # whether it is what a change takes away, and nothing of it stays
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,9 @@ class Finding:
     is_setting: bool = False
     """Its first action sets variables of the environment: no line of the program is to be edited.
     """
+    titled_s: float | None = None
+    """What its title says that something takes a rank, where its gain does not tell that as spent;
+    not part of the JSON."""
     damage: str = ""
     """Id of the damage that it is about, which the verdict names first; not part of the JSON."""
 

@@ -1,7 +1,7 @@
 """The function that needs more CPU time in a step from quarter to quarter of the run."""
 
-from collections.abc import Sequence
-from statistics import NormalDist
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist, mean
 
 import numpy as np
 
@@ -47,7 +47,11 @@ def function_growth(
             _of_work(results, table, least, samples=samples_in_focus(results, rank))
             for rank, table in tables
         ]
-        grown = [one for one in found if one and _grows_on_all(one, tables, results)]
+        grown = [
+            one
+            for one in found
+            if one and _grows_on_all(one, tables, results) and _is_own(one, tables, results)
+        ]
         if grown:
             return max(grown, key=lambda one: one.lost_s)
     return None if steps is None else _of_all(results, tables, steps)
@@ -68,8 +72,7 @@ def _of_all(results: Results, tables: RankTables, steps: StepGrowth) -> StepGrow
         return None
     grown_s = growth.taken_s[1] - growth.taken_s[0]
     is_most = grown_s >= MAIN * (steps.last_s - steps.first_s)
-    by_rank = grown_by_rank(results, tables, growth.frame).values()
-    is_of_all = min(by_rank) >= MAIN * sum(by_rank) / len(by_rank) > 0
+    is_of_all = _is_alike(grown_by_rank(results, tables, growth.frame))
     return growth if is_most and is_of_all else None
 
 
@@ -96,6 +99,22 @@ def _grows_on_all(growth: StepGrowth, tables: RankTables, results: Results) -> b
     assert growth.frame is not None
     grown_s = sum(grown_by_rank(results, tables, growth.frame).values())
     return bool(grown_s >= MAIN * (growth.last_s - growth.first_s))
+
+
+def _is_own(growth: StepGrowth, tables: RankTables, results: Results) -> bool:
+    """Whether it is work that grows, and not how long the function waits for CPUs.
+
+    How long a rank waited is known of stretches in which it ran other functions as well. Where that
+    is most of the function's time, it has to grow on several ranks alike, which wait by chance.
+    """
+    assert growth.frame is not None
+    is_known = growth.queued <= 1.0 / MAIN
+    return is_known or _is_alike(grown_by_rank(results, tables, growth.frame))
+
+
+def _is_alike(by_rank: Mapping[int, float]) -> bool:
+    """Whether it grows on each of several ranks, by much the same."""
+    return len(by_rank) > 1 and min(by_rank.values()) >= MAIN * mean(by_rank.values()) > 0
 
 
 def grown_by_rank(results: Results, tables: RankTables, frame: Frame) -> dict[int, float]:

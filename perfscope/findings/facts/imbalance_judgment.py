@@ -370,9 +370,9 @@ def spent(facts: ImbalanceFacts) -> Spent | None:
     if more_s <= 0 or len(facts.overloaded) > 1:
         return None
     if not facts.is_split:
-        return Spent(more_s, lead="of difference")
+        return Spent(more_s, lead="of difference", is_gone=True)
     lead = f"of work that an even split takes off rank {facts.overloaded[0]}"
-    return Spent(more_s * (1 - 1 / len(facts.ranks)), lead=lead)
+    return Spent(more_s * (1 - 1 / len(facts.ranks)), lead=lead, is_gone=True)
 
 
 def _window(results: Results, facts: ImbalanceFacts) -> tuple[float, float] | None:

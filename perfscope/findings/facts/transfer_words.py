@@ -12,7 +12,8 @@ NARROWER_TENSORS = (
 )
 OF_TRANSFER = "That is for half as much transfer"
 OF_BYTES = (
-    "That is half of the {} that bytes take, of {} of transfer; in the rest ranks wait for CPUs"
+    "That is what half as many bytes save of the {} that bytes take, of {} of transfer; in the "
+    "rest ranks may wait for CPUs"
 )
 """How half of the transfer, or of what bytes take of it, leads to what is saved."""
 

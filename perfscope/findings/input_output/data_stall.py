@@ -38,6 +38,7 @@ from perfscope.findings.facts.more_producers import (
     room_on,
 )
 from perfscope.findings.facts.queue_evidence import queue_evidence
+from perfscope.findings.facts.recurring import deserved, is_worth_it
 from perfscope.findings.facts.repeated_reads import ReadAgain
 from perfscope.findings.facts.same_items import keeping_action, same_evidence
 from perfscope.findings.facts.worker_turns import (
@@ -59,7 +60,8 @@ from perfscope.units import NS, capitalized, format_seconds
 TAKING_OVER_SHARE = 0.1  # of the focus, for batches that are there: a loss of its own
 PASSED = "No rank waits for input for long"
 STAYING = "Set persistent_workers=True, so that no epoch begins with new workers."
-EDIT = Edit(Account.INPUT_WAIT)
+WAITS = Account.INPUT_WAIT
+EDIT = Edit(WAITS)
 TENSORFLOW = f"TensorBoard's input pipeline analyzer shows it: {wording.IN_TENSORBOARD}."
 
 
@@ -71,7 +73,7 @@ def judge(run: Facts) -> Outcome:
     if not any(waits_s):
         return _nothing_seen(results)
     found = predicted_gain(results, replay, [EDIT], bound_s=bound_s(results, waits_s))
-    is_fault = thresholds.deserved(found).is_fault and found.share >= thresholds.FAIL_SHARE
+    is_fault = is_worth_it(found)
     worst = waits_s.index(max(waits_s))
     rank = results.trace.ranks[worst]
     if is_fault and (
@@ -85,7 +87,7 @@ def judge(run: Facts) -> Outcome:
     own = None if made_in else getting_place(results, rank.number)
     at = own or (where[0] if where else None)
     return Finding(
-        status=thresholds.deserved(found) if is_fault else Status.PASS,
+        status=deserved(results, found, WAITS, worst) if is_fault else Status.PASS,
         title=_title(results, at, waits_s, made_in, anew) if is_fault else PASSED,
         summary=_summary(results, waits_s, found) + (anew.summary if anew else ""),
         gain=replace(found, spent=_spent(waits_s)),

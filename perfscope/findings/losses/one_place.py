@@ -15,7 +15,7 @@ from perfscope.findings.core.finding import Evidence, Finding, Spent
 from perfscope.findings.core.gain import saved
 from perfscope.findings.core.wording import place, there
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.losses import words
+from perfscope.findings.losses import recursion, words
 from perfscope.findings.losses.callees import Callee, FilesUse, callee_of
 from perfscope.findings.losses.changes import of_world
 from perfscope.findings.losses.groups import BOUNDED, Group, lost_to
@@ -182,4 +182,5 @@ def _action(run: Facts, group: Group, callee: Callee | None) -> str:
     if done >= WRITES:
         is_read = callee is not None and callee.files_use is FilesUse.READS
         return KEPT if is_read else AT_ONCE
-    return of_world(words.change_of(group.entries[0]), len(run.results.trace.ranks))
+    change = recursion.change(run, group) or words.change_of(group.entries[0])
+    return of_world(change, len(run.results.trace.ranks))

@@ -1,5 +1,7 @@
 """Functions of the program that call themselves: they may compute the same many times."""
 
+from collections import Counter
+
 import numpy as np
 
 from perfscope.attribution.feeding import looks
@@ -15,10 +17,11 @@ def change(run: Facts, group: Group) -> str:
     first, trace = group.entries[0], run.results.trace
     if first.cause.activity is not Activity.INTERPRETER or first.frame is None:
         return ""
-    own = np.array([frame.key == first.frame.key for frame in trace.frames], np.bool_)
+    own = {n for n, frame in enumerate(trace.frames) if frame.key == first.frame.key}
     met, seen, within = looks(trace), 0, 0
     for number in np.flatnonzero(met).tolist():
-        times = int(own[list(trace.stacks[number])].sum())
-        seen += int(met[number]) * (times > 0)
-        within += int(met[number]) * (times > 1)
+        times = Counter(one for one in trace.stacks[number] if one in own)
+        seen += int(met[number]) * bool(times)
+        # other functions may have the same name: one that calls itself does so at one line
+        within += int(met[number]) * (max(times.values(), default=0) > 1)
     return OF_RECURSION if within > MAIN * seen else ""

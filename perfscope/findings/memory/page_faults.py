@@ -1,6 +1,8 @@
 """Ranks whose CPU time goes to the kernel, for memory that each step takes anew or shares."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Spent, passed
@@ -70,8 +72,8 @@ def judge(run: Facts) -> Outcome:
             f"save {saving(run.results, gain.seconds, is_bound=True)}."
         )
     touched = tuple(one.rank for one in found if _share(one) >= 0.5 * _share(worst))
-    large = None if worst.follows_forks or worst.place is not None else _largest(run)
     known = tuple(dict.fromkeys(one.place for one in by_share if one.place is not None))
+    large = None if worst.follows_forks or known else _largest(run, touched)
     world = len(run.results.trace.ranks)
     each_s = sum(_share(one) * one.work_s for one in found) / world
     return Finding(
@@ -93,14 +95,15 @@ def judge(run: Facts) -> Outcome:
     )
 
 
-def _largest(run: Facts) -> tuple[Frame, Operand] | None:
-    """The busiest line with an array too large to be kept that is computed anew there."""
+def _largest(run: Facts, touched: Sequence[int]) -> tuple[Frame, Operand] | None:
+    """The busiest line of these ranks with an array too large to be kept, computed anew there."""
     return next(
         (
             (line.site.frame, one)
             for line in run.hot_lines
+            if line.seconds > 0 and line.rank.number in touched
             for one in line.site.operands
-            if one.is_computed and one.elements * one.value_bytes >= NEVER_KEPT_BYTES
+            if one.is_computed and prod(one.shape) * one.value_bytes >= NEVER_KEPT_BYTES
         ),
         None,
     )

@@ -104,6 +104,7 @@ def judge(run: Facts) -> Outcome:
     result = Finding(
         status=status,
         title=_title(results) if is_fault else PASSED,
+        titled_s=_each_s(results) if is_fault else None,
         summary=f"{_summary(results, facts, converted)}"
         f"{CONTENDED if facts.is_contended and is_fault else ''}",
         gain=converted or as_bound(whole),  # no network needs no time
@@ -123,6 +124,7 @@ def _of_needless(run: Facts, facts: NetworkFacts, needless: Needless) -> Finding
     return Finding(
         status=facts.status(),
         title=f"{_title(results)}{needless.told}",
+        titled_s=_each_s(results),
         summary=needless.summary,
         gain=as_bound(needless.gain),
         confidence=needless.confidence or confidence(facts),
@@ -175,9 +177,13 @@ def _title(results: Results) -> str:
         many = f"{counted(found.calls, 'message')} of about {format_bytes(found.size_bytes)}"
         return f"{many} are slowing the run{place and f', mainly{place}'}"
     mainly = f"{BY_DDP.get(most_moving(results), most_moving(results))}{place}".strip()
-    each_s = mean(results.communication.transfer_s_by_rank)
-    spent = f"takes {format_seconds(each_s)}{' per rank' if len(results.trace.ranks) > 1 else ''}"
-    return f"Data transfer between ranks {spent}{mainly and f', mainly {mainly}'}"
+    each = f"{format_seconds(_each_s(results))}{' per rank' * (len(results.trace.ranks) > 1)}"
+    return f"Data transfer between ranks takes {each}{mainly and f', mainly {mainly}'}"
+
+
+def _each_s(results: Results) -> float:
+    """What a rank spends on transfer, mean of all."""
+    return mean(results.communication.transfer_s_by_rank)
 
 
 def _moving(results: Results) -> tuple[int, ...]:
@@ -238,8 +244,8 @@ def _half(run: Facts, facts: NetworkFacts) -> Gain:
         part = gain.seconds / facts.whole.seconds if facts.whole.seconds > 0 else 0.0
         known_s = max(bytes_s(run.results) or 0.0, run.left_when_idle_s(facts.whole.seconds))
         own_s = min(gain.seconds, part * known_s)
-        each_s = mean(run.results.communication.transfer_s_by_rank)
-        of_bytes = OF_BYTES.format(format_seconds(known_s), format_seconds(each_s))
+        each_s = _each_s(run.results)
+        of_bytes = OF_BYTES.format(format_seconds(min(known_s, each_s)), format_seconds(each_s))
         rest = of_bytes if own_s < gain.seconds else OF_TRANSFER
         return replace(gain.of(own_s), edits=(), bridge=rest, counts=SAME, under_load_s=own_s)
     rest = OF_TRANSFER
@@ -259,12 +265,9 @@ def _largest(results: Results) -> str:
     most = _main_class(results)
     if most is None:
         return ""
-    rows = results.communication.operations
-    spent_s = sum(one.transfer_s or 0.0 for one in rows if one.name == most.name)
     return (
-        f"{most.name} takes {format_seconds(spent_s / len(results.trace.ranks))} per rank; it is "
-        f"called {counted(most.calls, 'time')} with about {format_bytes(most.size_bytes)}, "
-        f"{format_seconds(most.seconds)} each (median)."
+        f"Much of it goes to {most.name} with about {format_bytes(most.size_bytes)}: "
+        f"{counted(most.calls, 'call')}, {format_seconds(most.seconds)} each (median)."
     )
 
 

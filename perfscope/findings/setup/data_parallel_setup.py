@@ -21,9 +21,6 @@ BROADCAST_LEAST_BYTES = 64 << 10  # a larger broadcast is of parameters and not 
 WHOLE = frozenset({"RandomSampler", "SequentialSampler"})
 """Samplers of PyTorch that deal out the whole data set."""
 
-SHARDS = "DistributedSampler"
-"""What the names of samplers have in them that deal out a rank's part."""
-
 WHOLE_EPOCH = 0.9
 """Of the samples, processed by a rank in an epoch: last batches may be dropped."""
 
@@ -115,10 +112,12 @@ def _whole_data(results: Results) -> _Gap | None:
             and isinstance(row.get("samples"), int)
             and row["samples"] > 0
         ]
-        has_parts = any(SHARDS in str(row.get("sampler")) for row in trained)
-        if not whole or has_parts or not _is_parallel(rank):
+        if not whole or not _is_parallel(rank):
             return None
-        seen.append(max(whole, key=lambda row: int(row["samples"])))
+        most = max(whole, key=lambda row: int(row["samples"]))
+        if any(_may_be_training(row, int(most["samples"])) for row in trained):
+            return None
+        seen.append(most)
     counts = {int(row["samples"]) for row in seen}
     epochs = [count for count in fullest_epochs(results.trace) if count > 0]
     if len(counts) != 1 or any(count < WHOLE_EPOCH * min(counts) for count in epochs):
@@ -140,6 +139,15 @@ def _whole_data(results: Results) -> _Gap | None:
         ),
         where=(line,) if line else (),
     )
+
+
+def _may_be_training(row: Mapping[str, Any], samples: int) -> bool:
+    """Whether a loader deals out a rank's part of as many samples as those read whole, or more.
+
+    Any sampler but PyTorch's own may do so.
+    """
+    own = row.get("samples")
+    return str(row.get("sampler")) not in WHOLE and not (isinstance(own, int) and own < samples)
 
 
 def _own_beginnings(results: Results) -> _Gap | None:

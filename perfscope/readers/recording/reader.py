@@ -114,12 +114,7 @@ class _Assembly:
         ranks = self._ranks(interning)
         self._sample_gpus(ranks, gpus)
         notes = adopt(ranks, interning.names, interning.communicators, world.size)
-        if self._ended_well:
-            for rank in ranks:
-                rank.ending = after_work(rank)
-        elif not self._was_asked_to_end and left_by_themselves(ranks):
-            for rank in ranks:
-                rank.ending = replace(rank.ending, is_after_work=True)
+        self._judge_ends(ranks)
         clock_notes = measure(ranks)
         reports = unseen_collectives.take(ranks, interning.names, self._path)
         origin, wall = self._span(ranks)
@@ -150,6 +145,15 @@ class _Assembly:
             other_processes=[_brief(*other) for other in self._arrangement.others],
             elsewhere_ns=self._arrangement.elsewhere_ns,
         )
+
+    def _judge_ends(self, ranks: Sequence[Rank]) -> None:
+        """What the ends of ranks are in the job that they were in."""
+        if self._ended_well:
+            for rank in ranks:
+                rank.ending = after_work(rank)
+        elif not self._was_asked_to_end and left_by_themselves(ranks):
+            for rank in ranks:
+                rank.ending = replace(rank.ending, is_after_work=True)
 
     def _on_one_clock(
         self, ranks: Sequence[Rank], origin: int, interning: Interning

@@ -277,7 +277,8 @@ def _once(result: Analysis) -> str:
     if sum(one.share for one in parts) < MAJOR:
         return ""
     spent = seconds(sum(one.seconds for one in parts))
-    return f"{listed([one.label for one in parts])} ({spent}) come once."
+    come = "comes" if len(parts) == 1 else "come"
+    return f"{listed([one.label for one in parts])} ({spent}) {come} once."
 
 
 def explained(result: Analysis) -> str:

@@ -163,13 +163,13 @@ def crowded(
     level_on_1_s: float | None = None,
     told: str = "growing_steps",
     rarely: int = 1,
-    waits: bool = True,
+    waits: float = 0.5,
 ) -> Finding:
     """Two ranks whose threads wait for CPUs, which makes all work longer; looked at every 5 ms.
 
     A step is 0.05 s of one function and what is given of others, and then a collective. What grows
     on rank 0 may be what rank 1 does less and less of, or takes as long on rank 1 in each step.
-    Of the looks, one in so many is made, by lot.
+    Of the looks, one in so many is made, by lot; the ranks wait for so much of the time.
     """
     builder = TraceBuilder(2, end_s=60.0)
     for number in range(2):
@@ -193,7 +193,7 @@ def crowded(
             begin = end
         rank.finalize(begin + 0.5).set(cpu_count_allowed=2, cpus_allowed="0-1")
         for tick in range(int(10 * begin)):
-            at, queued = tick / 10, tick / 20 if waits else 0.0
+            at, queued = tick / 10, waits * tick / 10
             rank.main_sample(at, cpu_s=at - queued, queue_delay_s=queued)
             rank.process_sample(at, cpu_s=at - queued, queue_delay_s=queued)
     return analyze_trace(builder.build()).findings[told]
@@ -334,7 +334,7 @@ def test_what_grows_on_one_of_the_ranks_that_run_it_is_compared_with_the_others(
     def growing(step: int) -> float:
         return 0.02 + 0.002 * step
 
-    one = crowded(growing, lambda _: 1.0, level_on_1_s=0.02)
+    one = crowded(growing, lambda _: 1.0, level_on_1_s=0.02, waits=0.4)
     assert "summarize() takes longer per step" in one.title
     assert one.ranks == (0,)
     assert "no more on rank 0 than on rank 1, where it gets no slower" in one.actions[0]

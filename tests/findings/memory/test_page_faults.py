@@ -61,14 +61,17 @@ def test_arrays_that_are_fresh_in_each_step() -> None:
         pytest.param(4095, 10, True, False, id="small enough to be kept"),
     ],
 )
+@pytest.mark.parametrize("is_shrunk", [False, True])
 def test_an_array_too_large_to_be_kept_tells_the_line(
-    rows: int, contents: int, is_computed: bool, is_named: bool
+    rows: int, contents: int, is_computed: bool, is_named: bool, is_shrunk: bool
 ) -> None:
     """Of 4096 x 1024 doubles, 32 MiB, none is kept; an input that stays is not allocated anew.
 
     That is asked where the page faults themselves tell no line.
     """
     form = {"shape": [rows, 1024], "elements": [rows << 10, rows << 10]}
+    if is_shrunk:  # the shape that is told is that of the last look, after larger ones
+        form["shape"], is_named = [100, 100], False
     made = {"computed": ["covariance"]} if is_computed else {}
     line = site(operand(**form, contents=contents), contents=contents, **made)
     run = analyzed(kernel=0.25, faults_per_s=5000, sites=[line])

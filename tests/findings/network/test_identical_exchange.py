@@ -109,8 +109,9 @@ def test_groups_are_named(pairs: list[tuple[int, int]], title: str) -> None:
             builder.rank(rank).set(metadata={"given": [row(CALLS, looks=looks)]})
             for step in range(STEPS):
                 end = 1.0 + (step + 1) * 2 * EACH_S
-                sizes = {"sent": SIZE, "received": SIZE}
-                builder.rank(rank).op("MPI_Allreduce", end - EACH_S, end, comm=pair, **sizes)
+                builder.rank(rank).op(
+                    *("MPI_Allreduce", end - EACH_S, end), comm=pair, sent=SIZE, received=SIZE
+                )
     found = analyze_trace(builder.ended(1.0 + STEPS * 2 * EACH_S, init_s=1.0)).findings
     one = found["identical_exchange"]
     assert one.status is Status.FAIL

@@ -75,6 +75,21 @@ def test_a_loader_that_is_read_for_a_figure_is_no_training_data() -> None:
     assert status_of(training, tested, frameworks=DDP, epoch_samples=1000) is Status.PASS
 
 
+@pytest.mark.parametrize(
+    ("sampler", "samples", "status"),
+    [
+        ("RASampler", 1000, Status.PASS),  # of another library, or of the program's own
+        ("DistributedLengthGroupedSampler", 2000, Status.PASS),
+        ("DistributedSampler", 200, Status.INFO),  # a validation set, read with gradients
+    ],
+)
+def test_parts_of_the_training_data_are_told_from_those_of_a_smaller_set(
+    sampler: str, samples: int, status: Status
+) -> None:
+    other = {**LOADER, "sampler": sampler, "samples": samples}
+    assert status_of(LOADER, other, frameworks=DDP, epoch_samples=1000) is status
+
+
 def test_ranks_that_take_a_part_of_the_batches_are_silent() -> None:
     assert status_of(LOADER, frameworks=DDP, epoch_samples=500) is Status.PASS
 
