@@ -5,6 +5,7 @@ from statistics import median
 from perfscope.findings.core import wording
 from perfscope.findings.core.diagnosis import Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, passed
+from perfscope.findings.facts.cpu_contention import share_cpus
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern
 from perfscope.findings.facts.imbalance_judgment import REFERENCES, Judgment, unable
@@ -19,6 +20,7 @@ from perfscope.findings.facts.imbalance_words import (
     waiting,
 )
 from perfscope.findings.facts.uneven_work import LAST_SHARE
+from perfscope.metrics.host.looks import FEWEST_LOOKS
 from perfscope.metrics.results import Results
 from perfscope.schema.enums import Confidence, Status
 from perfscope.units import capitalized, format_seconds, inside
@@ -123,12 +125,14 @@ def _actions(results: Results, found: Judgment) -> tuple[str, ...]:
             ABOUT_THE_HOST.format(host=host),
             f"If the delay stays with the ranks: {inside(dealt)}",
         )
-    is_shared = _share_cpus(results, facts)  # none of these CPUs is slow for one rank alone
+    is_shared = share_cpus(results, facts.ranks)  # none of these CPUs is slow for one rank alone
     moves = () if is_shared else (_moved(results, facts),)
     if is_alone(facts):
         return _taken_out(facts), *moves
     if missing := unseen(results, facts):
         return missing, *moves
+    if is_shared and found.cpu_times is None and _are_of_one_length(results):
+        return (_given_cpus(facts),)
     dealt = _dealt_by_length(facts, found.cpu_times if is_shared else None)
     return (*moves, dealt) if facts.everywhere else (dealt, *moves)
 
@@ -152,11 +156,25 @@ def _moved(results: Results, facts: ImbalanceFacts) -> str:
     )
 
 
-def _share_cpus(results: Results, facts: ImbalanceFacts) -> bool:
-    """Whether all ranks may run on the same CPUs."""
-    ranks = [rank for rank in results.trace.ranks if rank.number in facts.ranks]
-    places = {(rank.host, rank.cpus_allowed) for rank in ranks}
-    return len(places) == 1 and bool(ranks) and bool(ranks[0].cpus_allowed)
+def _are_of_one_length(results: Results) -> bool:
+    """Whether all arrays that lines work on were as large in each look as in any other one."""
+    seen = [one for own in results.worked_on for site in own for one in site.operands]
+    known = [one for one in seen if one.looks >= FEWEST_LOOKS and not one.is_number]
+    return bool(known) and all(one.fewest == one.elements for one in known)
+
+
+def _given_cpus(facts: ImbalanceFacts) -> str:
+    """What tells a slow CPU from more work, where no sample is longer than another one."""
+    if facts.everywhere:
+        why = f"{wording.ranks(facts.overloaded)} {inflected(facts, 'take')} longer"
+    else:
+        why = f"{place(facts).lstrip()} {spends(facts)}".lstrip()
+    same = " for the same number of samples" if facts.equal_samples else ""
+    return (
+        "Give each rank CPUs of its own (with the launcher's binding), and record again on an idle "
+        f"host: {why}{same}, all arrays that were looked at are as large each time, and CPU time "
+        "shows no more work."
+    )
 
 
 def _dealt_by_length(facts: ImbalanceFacts, cpu_times: float | None) -> str:

@@ -1,5 +1,6 @@
 """What ranks that wait for CPUs explain, so that no other finding takes it for its own."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.findings.core import thresholds
@@ -65,3 +66,10 @@ def _held_up_s(rank: ThreadsOfRank) -> float:
 def told_only(finding: Finding) -> Finding:
     """The finding, which claims no seconds where it is only told of (info)."""
     return replace(finding, gain=None, first=None) if finding.status is Status.INFO else finding
+
+
+def share_cpus(results: Results, numbers: Sequence[int]) -> bool:
+    """Whether all of these ranks may run on the same CPUs."""
+    ranks = [rank for rank in results.trace.ranks if rank.number in numbers]
+    places = {(rank.host, rank.cpus_allowed) for rank in ranks}
+    return len(places) == 1 and bool(ranks) and bool(ranks[0].cpus_allowed)

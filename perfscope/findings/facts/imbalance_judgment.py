@@ -18,7 +18,7 @@ from perfscope.findings.core.finding import (
 )
 from perfscope.findings.core.gain import as_bare_bound, at_most_waited, replayed, saved
 from perfscope.findings.core.one_rank import alone
-from perfscope.findings.facts.cpu_contention import least_waited_s, waited_by_turns
+from perfscope.findings.facts.cpu_contention import least_waited_s, share_cpus, waited_by_turns
 from perfscope.findings.facts.imbalance_facts import ImbalanceFacts, Pattern, persists
 from perfscope.judging import MAIN, SURE
 from perfscope.metrics.host.cpu_work import cpu_work_s
@@ -299,9 +299,11 @@ def _doubt(
         return None
     if not is_sure and _is_of_host(results, facts, more):
         return Doubt.HOST
+    waited_s = least_waited_s(results)
+    if _is_slowed(results, facts, more) and gain_s <= waited_s and not is_sure:
+        return Doubt.WAITED
     if facts.prediction and facts.prediction.reach >= STEADY_REACH:
         return None  # chance meets others, too
-    waited_s = least_waited_s(results)
     is_little = share < thresholds.FAIL_SHARE or gain_s <= CHANCE_PART * waited_s
     if gain_s <= waited_s and is_little and not is_sure:
         return Doubt.WAITED
@@ -311,6 +313,16 @@ def _doubt(
     if is_slow and share <= _used_by_others(results, facts):
         return Doubt.DISTURBED
     return Doubt.LASTING if persists(facts.persistence) else None
+
+
+def _is_slowed(results: Results, facts: ImbalanceFacts, more: _MoreWork | None) -> bool:
+    """Whether as many samples, on the same CPUs, take some ranks more CPU time, but not so much.
+
+    So it is where a CPU is slow while they have it, for as long as the run lasts. Who sleeps needs
+    no more CPU time, and who has more to do needs as much more as it takes longer.
+    """
+    is_some = more is not None and more.least > 0
+    return is_some and facts.equal_samples is True and share_cpus(results, facts.ranks)
 
 
 def _is_spread(facts: ImbalanceFacts) -> bool:

@@ -95,6 +95,47 @@ def test_what_runs_beside_the_job_may_make_one_rank_a_little_slower(
     assert ("Processes outside the job ran on the same CPUs" in finding.summary) is not is_told
 
 
+def of_one_phase(*, waited: float, elements: list[int] | None = None) -> Finding:
+    """Rank 1 takes longer backward for as many samples on the same CPUs, and a bit more CPU time.
+
+    `waited`: what both wait for CPUs, as a share of the time; `elements`: of what a line works on.
+    """
+    operand = {"name": "batch", "looks": 9, "kind": "tensor", "dtype": "float32"}
+    operand.update(shape=[32, 40], elements=elements or [0, 0], layout="rows")
+    site = {"place": "step\x1f/home/me/train.py\x1f9", "visits": 9, "looks": 9}
+    site.update(whole_looks=0, contents=0, result_looks=0, results=0, operands=[operand])
+
+    def crowd(builder: TraceBuilder) -> None:
+        for number, busy in enumerate((0.5, 0.51)):
+            rank = builder.rank(number).set(cpus_allowed="0-1", cpu_count_allowed=2)
+            if elements:
+                rank.set(metadata={"operands": {"sites": [site]}})
+            for tick in range(10, 900):
+                at = tick * 0.1
+                rank.main_sample(at, cpu_s=at * busy, queue_delay_s=at * waited)
+                rank.process_sample(at, cpu_s=at, queue_delay_s=at * waited, runnable=1)
+
+    plan = Plan(ranks=2, slow_rank=1, slow_backward_s=0.05, samples=(32, 32))
+    return analyze_trace(training_run(plan, change=crowd)).findings["straggler"]
+
+
+def test_who_takes_little_more_cpu_time_on_crowded_cpus_may_be_late_by_chance() -> None:
+    assert of_one_phase(waited=0.0).status.is_fault
+    finding = of_one_phase(waited=0.2)
+    assert not finding.status.is_fault
+    assert finding.gain is None
+
+
+def test_samples_are_dealt_by_length_where_lengths_may_differ() -> None:
+    assert of_one_phase(waited=0.0).actions[0].startswith("Sort the samples by length")
+    varying = of_one_phase(waited=0.0, elements=[800, 1280])
+    assert varying.actions[0].startswith("Sort the samples by length")
+    fixed = of_one_phase(waited=0.0, elements=[1280, 1280])
+    assert fixed.actions[0].startswith("Give each rank CPUs of its own")
+    assert "for the same number of samples" in fixed.actions[0]
+    assert "length" not in fixed.actions[0]
+
+
 def test_of_two_ranks_slow_in_everything_one_should_be_as_fast_as_the_other() -> None:
     finding = fired(Plan(ranks=2, slow_rank=1, slow_factor=1.3))
     assert finding.id == "straggler"
