@@ -22,6 +22,9 @@ def finish() -> None:
     actions.append(("windows that are made anew", _note_windows))
     if anomaly is not None:
         actions.append(("searches for NaN", anomaly.measure))
+    stacked = sys.modules.get("%s.frameworks.torch_stacked" % __package__)
+    if stacked is not None:
+        actions.append(("layers on stacked inputs", stacked.looker.measure))
     is_new = [_done(*one) for one in actions]
     if any(is_new):
         metadata.write()

@@ -30,7 +30,7 @@ _ROW_BY_ROW = (
 )
 """Operations that make each row of one row, where all else that they take is parameters."""
 
-_LAYERS = {"Addmm": (1, 2), "Mm": (0, 1), "Linear": (0, 1)}
+LAYERS = {"Addmm": (1, 2), "Mm": (0, 1), "Linear": (0, 1)}
 """Products, and which of what they take are rows and the matrix that makes each row of one row."""
 
 
@@ -62,14 +62,14 @@ class _Walk:
         found = [
             self._chain(made[key], key[1], takers)
             for key, takers in self.takers.items()
-            if key not in self._ends and all(_kind(one) in _SELECTS for one in takers)
+            if key not in self._ends and all(kind_of(one) in _SELECTS for one in takers)
         ]
         known = [one for one in found if one is not None]
         return max(known, key=lambda one: one.spared, default=None)
 
     def _chain(self, node: Any, place: int, takers: list[Any]) -> _Chain | None:
         """The layers that end at a result from which `takers` select; None without one."""
-        shape = _shape(node, place)
+        shape = shape_of(node, place)
         length = shape[-1] if shape else 0
         kept = [one for taker in takers for one in self._used(taker)]
         is_of_rows = all(_takes_rows(one, len(shape)) for one in takers)
@@ -78,18 +78,18 @@ class _Walk:
         rows, used = _rows(shape), sum(map(_rows, kept))
         parts, weight = list(takers), None
         while len(parts) < _MOST_PARTS:
-            found = _weight_and_data(node) if _kind(node) in _LAYERS else None
+            found = weight_and_data(node) if kind_of(node) in LAYERS else None
             if found is not None:
                 weight, below = (found[0] if weight is None else weight), found[1]
             else:
-                below = _only_data(node) if _kind(node) in _ROW_BY_ROW else (None, 0)
+                below = _only_data(node) if kind_of(node) in _ROW_BY_ROW else (None, 0)
             if found is None and below[0] is None:
                 break
             parts.append(node)
             node, place = below
             key = id(node), place
             is_alone = key not in self._ends and len(self.takers.get(key, ())) == 1
-            if node is None or not is_alone or _rows(_shape(node, place)) != rows:
+            if node is None or not is_alone or _rows(shape_of(node, place)) != rows:
                 break
         is_one = weight is not None and used < rows
         return _Chain(parts, weight, rows, used, len(shape)) if is_one else None
@@ -98,7 +98,7 @@ class _Walk:
         """Shapes of all the results of an operation that others take: a split has several."""
         outputs = range(len(getattr(node, "_input_metadata", ())))
         keys = [(id(node), at) for at in outputs]
-        return [_shape(node, key[1]) for key in keys if key in self.takers or key in self._ends]
+        return [shape_of(node, key[1]) for key in keys if key in self.takers or key in self._ends]
 
 
 class _Chain:
@@ -114,12 +114,12 @@ class _Chain:
         return (self.rows - self.used) * int(self.weight.numel())
 
 
-def _kind(node: Any) -> str:
+def kind_of(node: Any) -> str:
     """What an operation is called, without what PyTorch adds."""
     return str(node.name()).rstrip("0123456789").replace("Backward", "")
 
 
-def _shape(node: Any, place: int) -> tuple[int, ...]:
+def shape_of(node: Any, place: int) -> tuple[int, ...]:
     """That of a result of an operation; () where nobody knows."""
     described = getattr(node, "_input_metadata", ())
     return tuple(map(int, described[place].shape)) if place < len(described) else ()
@@ -134,7 +134,7 @@ def _rows(shape: tuple[int, ...]) -> int:
 
 def _takes_rows(node: Any, axes: int) -> bool:
     """Whether a selection leaves the last of the axes as it is; False where nobody knows."""
-    kind = _kind(node)
+    kind = kind_of(node)
     if kind in ("Select", "Unbind"):
         axis = getattr(node, "_saved_dim", axes - 1)
         return (axis - (1 << 64 if axis >> 63 == 1 else 0)) % axes != axes - 1
@@ -148,12 +148,12 @@ def _takes_rows(node: Any, axes: int) -> bool:
     return taken < axes
 
 
-def _weight_and_data(node: Any) -> tuple[Any, tuple[Any, int]] | None:
+def weight_and_data(node: Any) -> tuple[Any, tuple[Any, int]] | None:
     """The matrix of parameters of a layer, and what makes its rows; None of another product.
 
     Parameters on the other side mix rows: each row of the result is made of all.
     """
-    data_at, weight_at = _LAYERS[_kind(node)]
+    data_at, weight_at = LAYERS[kind_of(node)]
     below = node.next_functions[weight_at][0] if weight_at < len(node.next_functions) else None
     leaf = below
     if below is not None and not hasattr(below, "variable") and len(below.next_functions) == 1:

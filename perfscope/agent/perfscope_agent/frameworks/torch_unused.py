@@ -17,6 +17,7 @@ from . import (
     torch_gradients,
     torch_graphs,
     torch_selected,
+    torch_stacked,
     torch_states,
 )
 
@@ -144,7 +145,7 @@ _looker = _Looker()
 
 
 def _lookers() -> tuple[torch_graphs.Looker, ...]:
-    return _looker, torch_alike.looker, torch_selected.looker
+    return _looker, torch_alike.looker, torch_selected.looker, torch_stacked.looker
 
 
 def watch(arguments: Any, keywords: Any) -> Any:
