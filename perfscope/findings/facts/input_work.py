@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import as_bare_bound, error_of_share, replayed, with_error
 from perfscope.findings.core.wording import place
+from perfscope.findings.facts.repeated_reads import moved
 from perfscope.findings.facts.searched import action, does, searched_at
 from perfscope.judging import MAIN
 from perfscope.metrics.host.input_parts import InputPart, InputParts
@@ -132,15 +133,32 @@ def main_part(results: Results, rank: int) -> InputPart | None:
 
 
 def unpacking_action(results: Results, rank: int) -> str:
-    """How to decompress only once what each look-up decompresses anew; "" where none does."""
+    """How to unpack only once what each look-up unpacks anew; "" where none does."""
     parts = _of(results, rank)
     if parts is None or parts.unpacks is None:
         return ""
+    if parts.is_read:
+        return _reading_action(results, parts)
     return (
         f"Decompress once: {place(parts.unpacks)} decompresses the whole item on every access, "
         "and that is most of the work on a batch. Load it before the first step and keep the array "
         "in memory, or store it uncompressed as .npy and memory-map it: "
         '`numpy.load(path, mmap_mode="r")`.'
+    )
+
+
+def _reading_action(results: Results, parts: InputParts) -> str:
+    """How to read only once what each look-up in an archive reads whole."""
+    assert parts.unpacks is not None
+    own = parts.own or parts.place
+    at = f" in {place(own)}" if own else ""
+    ranks = [one for one in results.trace.ranks if one.number == parts.rank]
+    return (
+        "Read each array of the archive once, into a variable before the first step (`rows = "
+        f'archive["rows"]`), and index that: {place(parts.unpacks)}, called{at}, opens, reads and '
+        "checks a whole array on every access, and that is most of the work on a batch"
+        f"{moved(ranks[0])}. An array that does not fit into memory can be stored as .npy and "
+        'memory-mapped: `numpy.load(path, mmap_mode="r")`.'
     )
 
 

@@ -142,6 +142,17 @@ def once(rank: Rank, found: tuple[ReadFile, int]) -> str:
     )
 
 
+def moved(rank: Rank) -> str:
+    """How much more a rank has read than the files hold that were seen, as a clause; else ""."""
+    files = read_files(rank.metadata)
+    if files is None or not files.size_bytes or files.read_bytes * MAIN <= files.size_bytes:
+        return ""
+    return (
+        f": rank {rank.number} reads {format_bytes(files.read_bytes)} while it has files of "
+        f"{format_bytes(files.size_bytes)} open"
+    )
+
+
 def evidence(again: ReadAgain | None) -> tuple[Evidence, ...]:
     """What was counted, and against what."""
     if again is None:

@@ -37,8 +37,9 @@ class InputParts:
     which they load modules: that is their start, and makes no batch. `place` is the
     user's function in which they were seen most beside waiting for room in it, at the line seen
     most; None where there are none. `unpacks` is the library's function that decompresses an item
-    each time that the user's code looks it up, where that is most of the work, and `unpacked` the
-    number of samples of it. `own` is the user's function in which the training thread mostly is
+    each time that the user's code looks it up, or reads it whole from an archive, where that is
+    most of the work, and `unpacked` the number of samples of it; `is_read` tells that it mostly
+    reads. `own` is the user's function in which the training thread mostly is
     while it gets a batch, at the line seen most; None where none is.
     """
 
@@ -48,6 +49,7 @@ class InputParts:
     place: Frame | None = None
     unpacks: Frame | None = None
     unpacked: int = 0
+    is_read: bool = False
     by_processes: bool = False
     own: Frame | None = None
 
@@ -73,6 +75,8 @@ _WORDS = {
 
 _UNPACKING = {"decompress", "inflate"}
 _LOOK_UP = "__getitem__"
+_OF_ARCHIVE = "NpzFile.__getitem__"
+"""What opens, reads and checks an item of an archive whole on each access, compressed or not."""
 
 _OF_FILES = tuple((part, re.compile(pattern)) for part, pattern in _FILES)
 _OF_WORDS = {word: part for part, words in _WORDS.items() for word in words.split()}
@@ -103,8 +107,11 @@ def part_of_stack(
     return InputPart.OTHER
 
 
-def unpacked_by(frames: Sequence[Frame], stack: Iterable[int]) -> Frame | None:
-    """The look-up in a library that decompresses, below the user's own innermost function."""
+def unpacked_by(frames: Sequence[Frame], stack: Iterable[int]) -> tuple[Frame, bool] | None:
+    """The look-up in a library that unpacks, below the user's own innermost function.
+
+    With whether it decompresses; else it only reads the item whole.
+    """
     unpacks = False
     for place in reversed(tuple(stack)):
         frame = frames[place]
@@ -112,19 +119,22 @@ def unpacked_by(frames: Sequence[Frame], stack: Iterable[int]) -> Frame | None:
             return None
         name = frame.function.rpartition(".")[2]
         unpacks = unpacks or not _UNPACKING.isdisjoint(words_of(name))
-        if unpacks and name == _LOOK_UP:
-            return frame
+        if (unpacks and name == _LOOK_UP) or frame.function == _OF_ARCHIVE:
+            return frame, unpacks
     return None
 
 
-def _unpacks(trace: Trace, parts: Sequence[InputPart], rows: Table) -> tuple[Frame | None, int]:
-    """The look-up that decompresses in most samples of work on batches, and in how many."""
+def _unpacks(
+    trace: Trace, parts: Sequence[InputPart], rows: Table
+) -> tuple[Frame | None, int, bool]:
+    """The look-up that unpacks in most samples of work on batches, in how many, and if it reads."""
     seen = [stack for stack in rows["stack"].tolist() if stack >= 0]
     busy = [trace.stacks[stack] for stack in seen if parts[stack] is not InputPart.WAIT]
     found = [frame for frame in (unpacked_by(trace.frames, stack) for stack in busy) if frame]
     if len(found) < FEWEST_SAMPLES or len(found) <= MAIN * len(busy):
-        return None, 0
-    return Counter(found).most_common(1)[0][0], len(found)
+        return None, 0, False
+    frame = Counter(one for one, _ in found).most_common(1)[0][0]
+    return frame, len(found), sum(unpacks for _, unpacks in found) <= MAIN * len(found)
 
 
 def input_parts(prepared: Prepared) -> tuple[InputParts, ...]:

@@ -64,3 +64,29 @@ def test_files_that_are_read_over_and_over_for_batches_are_to_be_read_once() -> 
     assert "rank 1 reads 3.12 GiB" in finding.actions[0]
     assert finding.first is not None
     assert finding.first.seconds == pytest.approx(0.05 * 80, rel=0.1)
+
+
+@pytest.mark.parametrize(("of_six", "is_told"), [(6, True), (3, False)])
+def test_what_each_look_up_in_an_archive_reads_whole_is_to_be_kept(
+    *, of_six: int, is_told: bool
+) -> None:
+    """It is not compressed: opening, reading and checking it takes the time."""
+    reading = [BATCH, LOOK_UP, ("ZipExtFile._update_crc", "/usr/lib/python3.11/zipfile.py", 960)]
+    files = [{"name": "tides.npz", "bytes": 4 << 20, "looks": 40}]
+    told = {"looks": 40, "lost": 0, "ns": 8_000_000_000, "written_bytes": 0, "files": files}
+    builder = TraceBuilder(2, end_s=3.0 + 0.1 * 80)
+    for number in range(2):
+        rank = builder.rank(number).init(1.0).finalize(1.0 + 0.1 * 80)
+        rank.set(metadata={"read_files": {**told, "read_bytes": 1 << 30}})
+        for step, begin in rank.steps(80, 0.1):
+            input_s = 0.06 if number else 0.001
+            rank.phase(PhaseKind.INPUT, begin, begin + input_s, step=step)
+            rank.phase(PhaseKind.FORWARD, begin + input_s, begin + input_s + 0.035, step=step)
+            for tick in range(6 * number):
+                stack = reading if tick < of_six else [BATCH]
+                rank.stack(begin + 0.01 * tick + 0.005, stack)
+            rank.op("MPI_Allreduce", begin + input_s + 0.035, begin + 0.0999, seq=step)
+    action = analyze_trace(builder.build()).findings["data_stall"].actions[0]
+    assert action.startswith("Read each array of the archive once") is is_told
+    assert ("called in batch() (train.py:52)" in action) is is_told
+    assert ("reads 1.00 GiB while it has files of 4.00 MiB open" in action) is is_told

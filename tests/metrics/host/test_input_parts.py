@@ -89,6 +89,7 @@ def test_what_workers_load_at_their_start_is_no_part_of_a_batch() -> None:
 
 
 LOOK_UP = Frame("NpzFile.__getitem__", f"{PACKAGES}/numpy/lib/npyio.py", 257)
+OTHER_LOOK_UP = Frame("Dataset.__getitem__", f"{PACKAGES}/h5py/_hl/dataset.py", 760)
 OWN_LOOK_UP = Frame("Shards.__getitem__", "/job/train.py", 47)
 DECOMPRESS = Frame(".decompress", "<built-in>", 0)
 
@@ -96,14 +97,16 @@ DECOMPRESS = Frame(".decompress", "<built-in>", 0)
 @pytest.mark.parametrize(
     ("stack", "found"),
     [
-        ([OWN_LOOK_UP, LOOK_UP, DECOMPRESS], LOOK_UP),
-        ([OWN_LOOK_UP, LOOK_UP], None),  # it reads, and does not decompress
+        ([OWN_LOOK_UP, LOOK_UP, DECOMPRESS], (LOOK_UP, True)),
+        ([OWN_LOOK_UP, LOOK_UP], (LOOK_UP, False)),  # it reads all of an item, and no more
+        ([OWN_LOOK_UP, OTHER_LOOK_UP, DECOMPRESS], (OTHER_LOOK_UP, True)),
+        ([OWN_LOOK_UP, OTHER_LOOK_UP], None),  # it may read what it is asked for
         ([OWN_LOOK_UP, DECOMPRESS], None),  # the user's own, which may keep what it has
         ([LOOK_UP, OWN_LOOK_UP, DECOMPRESS], None),
     ],
 )
-def test_a_look_up_that_decompresses(stack: list[Frame], found: Frame | None) -> None:
-    assert unpacked_by(stack, range(len(stack))) is found
+def test_a_look_up_that_unpacks(stack: list[Frame], found: object) -> None:
+    assert unpacked_by(stack, range(len(stack))) == found
 
 
 def test_nothing_is_told_of_a_rank_that_never_waits_for_input() -> None:
