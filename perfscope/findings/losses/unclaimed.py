@@ -29,6 +29,7 @@ from perfscope.findings.losses.groups import (
     lost_to_waiting,
 )
 from perfscope.findings.losses.made_anew import with_made_anew
+from perfscope.findings.losses.numbered_keys import with_numbered_keys
 from perfscope.findings.losses.one_call import joined
 from perfscope.findings.losses.one_place import apart, at_one_place
 from perfscope.findings.losses.seen import is_seen
@@ -199,7 +200,8 @@ def _finding(run: Facts, group: Group) -> Finding:
         ),
         holder=lock_holder.typed(holder),
     )
-    found = with_small_calls(run, group, with_made_anew(run, group, found))
+    found = with_numbered_keys(run, group, with_made_anew(run, group, found))
+    found = with_small_calls(run, group, found)
     found = _changed_elsewhere(run, group, workers, found)
     return as_sure_as_its_interval(found) if status is not Status.INFO else found
 
