@@ -50,6 +50,11 @@ class SmallCalls:
     whole: tuple[str, ...] = ()  # variables that operators and calls there take, and no items of
     operand_looks: int = 0  # in its function, at what that works on
 
+    @property
+    def top_share(self) -> float:
+        """The part of the loop's time that one instruction has most of."""
+        return max(self.counts, default=0) / max(self.looks, 1)
+
     def share(self, longest_s: float) -> float:
         """Of the loop's time, that of instructions which take no longer than so long each."""
         if not self.looks:
@@ -94,7 +99,8 @@ def _loops(rows: Sequence[Any]) -> Iterator[SmallCalls]:
         pair = tuple(map(whole, lines)) if isinstance(lines, list) and len(lines) == 2 else None
         own = tuple(map(whole, counts)) if isinstance(counts, list) else ()
         looks, turn_ns = whole(row.get("looks")), whole(row.get("turn_ns"))
-        if looks > FEWEST_SAMPLES and turn_ns and (pair is None) == (lines is None):
+        is_timed = turn_ns and whole(row.get("turns")) > FEWEST_SAMPLES
+        if looks > FEWEST_SAMPLES and is_timed and (pair is None) == (lines is None):
             known = None if pair is None else (pair[0], pair[1])
             whole_ones = row.get("whole")
             names = whole_ones[:_MOST] if isinstance(whole_ones, list) else []
@@ -169,10 +175,15 @@ def _on_few_values(
     is_unknown = bool(loop.whole) and not loop.operand_looks
     if is_unknown or loop.share(empty.call_s / MAIN) <= MAIN or any(map(_learns, sites)):
         return None
-    operands = [one for site in sites for one in site.operands if not one.is_number]
-    values = max((one.elements for one in operands if one.name in loop.whole), default=0)
-    is_work = values * empty.value_s > (1.0 - ALONE) * empty.call_s
-    return None if is_work else OnFewValues(loop, empty, values)
+    if loop.top_share > MAIN and loop.top_share * loop.turn_s < MAIN * empty.call_s:
+        return None  # a call takes longer: few of the turns make it, and those that were timed not
+    operands = [one for site in sites for one in site.operands]
+    of_arrays = [one for one in operands if not one.is_number and one.name in loop.whole]
+    values = max((one.elements for one in of_arrays), default=0)
+    if values * empty.value_s > (1.0 - ALONE) * empty.call_s:
+        return None
+    is_known = {one.name for one in operands}.issuperset(loop.whole)
+    return OnFewValues(loop, empty, values if is_known else 0)
 
 
 def _has_tensors(sites: Iterable[WorkedOn]) -> bool:

@@ -39,7 +39,7 @@ def start(rec: Recorder) -> None:
     """Prepares the calling thread, the main one, to note its stack."""
     global _is_off
     _is_off = False
-    is_usual = bytecode.is_known() and "t" not in getattr(sys, "abiflags", "t")
+    is_usual = bytecode.is_known() and not set(getattr(sys, "abiflags", "t")) & set("dt")
     if is_usual and _VERSION in _LOOK_UP:
         place = _LOOK_UP[_VERSION]
         rec.stack_notes_start(id(None), place, _HAS_ONE_HOLDER, _MAY_COLLECT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from perfscope.attribution.small_work import callers
 from perfscope.findings.core.finding import Evidence, Finding
 from perfscope.findings.core.wording import place, there
 from perfscope.findings.facts.facts import Facts
@@ -33,12 +34,13 @@ def with_small_calls(run: Facts, group: Group, finding: Finding) -> Finding:
             f"{spent_by(group, world)}, in {places(first)}"
         ),
         confidence=Confidence.MEDIUM,
+        is_inferred=True,
         evidence=(
             *finding.evidence,
-            Evidence("A turn of the loop there takes, about", loop.turn_s, "s"),
-            Evidence("An instruction of it takes, about", loop.execution_s, "s"),
+            Evidence("A turn of the loop there takes about", loop.turn_s, "s"),
+            Evidence("An instruction of its bytecode takes about", loop.execution_s, "s"),
             Evidence("A call of the library on one value takes on this host", empty.call_s, "s"),
-            Evidence("As long take so many values of a large array, about", empty.values),
+            Evidence("Values of a large array that take as long, about", empty.values),
         ),
         actions=(there(f"In {place(first.frame)}", _change(found)),),
     )
@@ -53,7 +55,9 @@ def _seen(run: Facts, group: Group) -> OnFewValues | None:
     first = group.entries[0]
     if first.cause.activity is not Activity.INTERPRETER or first.frame is None:
         return None
-    return small_calls(run.results.trace).get(first.frame)
+    trace = run.results.trace
+    found = small_calls(trace).get(first.frame)
+    return found if found and first.frame.key in callers(trace) else None
 
 
 def _change(found: OnFewValues) -> str:
@@ -65,8 +69,8 @@ def _change(found: OnFewValues) -> str:
             f"the loop in lines {begin} to {end}" if begin < end else f"the loop in line {begin}"
         )
     return (
-        f"Each call works on {_few(found.values)} values and takes about as long as one on a "
-        f"single value, {format_seconds(call_s)}. As far as the turns of {loops} do not depend on "
-        "each other, compute all of them with operations on whole arrays; where they do, compile "
-        "the loop (Numba), or keep the numbers in lists and use `math`."
+        f"Compute all turns of {loops} with operations on whole arrays, as far as they do not "
+        "depend on each other; where they do, compile the loop (Numba), or keep the numbers in "
+        f"lists and use `math`. Each call works on {_few(found.values)} values and takes about as "
+        f"long as one on a single value, {format_seconds(call_s)}."
     )

@@ -76,16 +76,17 @@ def test_a_loop_of_calls_on_a_few_values_is_lost_time() -> None:
     assert finding is not None
     assert finding.status is Status.FAIL
     assert finding.confidence is Confidence.MEDIUM
+    assert finding.is_inferred  # whether turns depend on each other is not seen
     assert finding.gain is not None
     assert finding.gain.is_bound
     assert finding.gain.seconds == pytest.approx(0.06 * STEPS, rel=0.05)
     assert finding.where[0] == Frame(*SMOOTH)
     assert finding.title.startswith("Calls on a few values each, in a loop of Python, take 3.6")
-    assert "the loop in lines 13 to 15 do not depend on each other" in finding.actions[0]
+    assert "ompute all turns of the loop in lines 13 to 15 with op" in finding.actions[0]
     values = {row.label: row.value for row in finding.evidence}
-    assert values["A turn of the loop there takes, about"] == pytest.approx(2e-6)
+    assert values["A turn of the loop there takes about"] == pytest.approx(2e-6)
     # of 2 us, by the squares of the parts: 0.215
-    assert values["An instruction of it takes, about"] == pytest.approx(0.43e-6)
+    assert values["An instruction of its bytecode takes about"] == pytest.approx(0.43e-6)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,8 @@ def test_a_loop_of_calls_on_a_few_values_is_lost_time() -> None:
         {"lines": [12, 16]},  # another loop
         {"looks": 3, "counts": [1, 1, 1]},  # may be chance
         {"turn_ns": 0},
+        {"turns": 3},  # too few of them were timed
+        {"turn_ns": 200, "counts": [95, 5]},  # no call takes 190 ns: few of the turns make it
     ],
 )
 def test_long_calls_are_computation(turn: dict[str, Any]) -> None:
@@ -115,7 +118,17 @@ def test_values_that_take_a_part_of_a_call() -> None:
     assert told(sites=[site()]) is not None  # it picks some of them
     finding = told(whole, sites=[site(elements=[40, 40], shape=[40])])
     assert finding is not None
+    assert finding.title.startswith("Calls on a few values each, in a loop of Python, take ")
+    seen = {**whole, "whole": ["field"]}  # all that is taken as a whole was looked at
+    finding = told(seen, sites=[site(elements=[40, 40], shape=[40])])
+    assert finding is not None
     assert finding.title.startswith("Calls on at most 40 values each, in a loop of Python, take ")
+
+
+@pytest.mark.parametrize("leaf", [("dict.get", "<built-in>", 0), ("pandas.get", "<built-in>", 0)])
+def test_only_libraries_are_told_whose_empty_calls_were_timed(leaf: FrameLike) -> None:
+    finding = told(leaf=leaf)
+    assert finding is None or not finding.title.startswith("Calls on")
 
 
 def test_what_learns_is_not_told_value_by_value() -> None:
