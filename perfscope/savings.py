@@ -69,7 +69,6 @@ class Wholes:
     run_s: float | None
     window_s: float | None  # the focus of analysis, called the analyzed window where people read it
     idle_s: float | None = None  # the run on a host that does nothing else, where that is told
-    lost_s: float | None = None  # of the run, what is not known to be needed; None not asked
 
     @property
     def of_run(self) -> "Wholes":
@@ -120,8 +119,8 @@ class Wholes:
 
         None where that is not the range to tell: where several assumptions give one, and where the
         run itself tells that less may be saved. No upper end is more than the whole that the saving
-        is of, nor than `most_s`, all that is lost of its kind, or `lost_s`, of all kinds; of a
-        bound, which is all that is lost of one kind, waiting that ends with it comes on top.
+        is of, nor than `most_s`, all that is lost of its kind; of a bound, which is all that is
+        lost of one kind, waiting that ends with it comes on top.
         """
         low_s, high_s = (one * seconds for one in (BOUNDED_HALF if is_bound else REPLAYED_HALF))
         least_s = interval[0] if interval and _ends(interval) and not is_bound else low_s
@@ -129,7 +128,7 @@ class Wholes:
             return None
         whole_s = self.idle_s or self.run_s or self.window_s
         is_end = is_more if is_bound else operator.ge
-        ends_s = [one for one in (most_s, self.lost_s) if one and is_end(one, seconds)]
+        ends_s = [most_s] if most_s and is_end(most_s, seconds) else []
         ends_s += [whole_s] if whole_s and whole_s >= seconds else []
         return low_s, min((high_s, *ends_s))
 
@@ -144,10 +143,10 @@ class Wholes:
     ) -> str:
         """What a fix would save, of one length alone: that of the run, as its rows add up to it.
 
-        `about 2.57 s of the 9.36 s run (27.5 %), between 2.31 s and 4.63 s`; `up to 2.57 s of ...,
-        at least 2.31 s` where no more can be had. What the range rests on is told elsewhere. What
-        is saved on an idle host is told where that is known, as other runs meet one: nothing of
-        what the load of others adds counts.
+        `about 2.57 s of the 9.36 s run (27.5 %), likely between 2.31 s and 4.63 s`; `up to 2.57 s
+        of ..., at least 2.31 s` where no more can be had. What the range rests on is told
+        elsewhere. What is saved on an idle host is told where that is known, as other runs meet
+        one: nothing of what the load of others adds counts.
         """
         more = beside or Beside()
         told_s = seconds if more.idle_s is None else more.idle_s
@@ -157,7 +156,7 @@ class Wholes:
             low, high = map(format_seconds, between)
             is_most = high == format_seconds(told_s)
             told = f"up to {high}" if is_most else told
-            ends = f", at least {low}" if is_most else f", between {low} and {high}"
+            ends = f", at least {low}" if is_most else f", likely between {low} and {high}"
         whole_s, name = self.run_s or self.window_s, "run" if self.run_s else "analyzed window"
         whole = ""
         if whole_s:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perfscope.document.quality_host import of_host
-from perfscope.document.splits import as_measured
+from perfscope.document.splits import as_measured, is_told_idle
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.wording import wholes_of_run
@@ -16,7 +16,7 @@ from perfscope.trace.model import Rank
 from perfscope.trace.operations import IS_COLLECTIVE
 from perfscope.units import format_seconds, inside
 
-NOT_COUNTED = "The saving counts nothing of that."
+NOT_COUNTED = "That is not included in the saving."
 """What a saving is beside what other processes cost, of which it is told apart."""
 
 
@@ -98,7 +98,8 @@ def host_first(
     longer = _between(of, gain, ends) or f"{gain.roughly}{format_seconds(gain.seconds)}"
     whole = f"this {format_seconds(of.run_s)} run" if of.run_s else "this run"
     told += f" and made {whole} {longer} longer{why}"
-    return f"{told}. {NOT_COUNTED}" if top and top[0].recommended else f"{told}."
+    saving = top[0].recommended if top else None
+    return f"{told}. {NOT_COUNTED}" if saving and is_told_idle(saving, of) else f"{told}."
 
 
 def _between(of: Wholes, gain: Gain, ends: tuple[float, float] | None) -> str:

@@ -32,7 +32,7 @@ from perfscope.document.others import (
 from perfscope.document.splits import as_measured, is_told_idle, of_this_run, under_load_s
 from perfscope.document.track_record import track_record
 from perfscope.findings.core import thresholds
-from perfscope.findings.core.catalog import diagnoses, how_to_be_whole
+from perfscope.findings.core.catalog import how_to_be_whole
 from perfscope.findings.core.certainty import is_firm
 from perfscope.findings.core.finding import Finding, Gain
 from perfscope.findings.core.gain import replayed
@@ -40,17 +40,16 @@ from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.order import likely_share
 from perfscope.findings.facts.facts import Facts
 from perfscope.losses.entry import LossAccount
-from perfscope.metrics.efficiency.hybrid import FORMULA as HYBRID
 from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
 from perfscope.replay.model import Edit, Level, Prediction
 from perfscope.replay.replay import Predicts
 from perfscope.savings import BOUNDED_HALF, REPLAYED_HALF, Beside, Wholes, is_more
-from perfscope.schema.enums import LossKind, NoInterval, Status
+from perfscope.schema.enums import NoInterval, Status
 from perfscope.schema.findings import QualityRow
 from perfscope.schema.run import Verdict
 from perfscope.trace.damage import Damage
-from perfscope.units import NS, format_count, format_seconds, inside
+from perfscope.units import format_count, format_seconds, inside
 
 MOST = 3
 FIRST = "singleton_worlds"  # makes the meaning of all others another
@@ -77,8 +76,7 @@ def verdict(
     if not top:
         of_job = without_findings(results, findings, losses, is_disturbed=is_disturbed)
     else:
-        of_first = _beside_lost(top[0], of, results, losses)
-        of_job, record = _about(top[0], of_first, told), _how_near(top[0], of_first)
+        of_job, record = _about(top[0], of, told), _how_near(top[0], of)
     host = _host(run, top, of_run, of)
     assured = partial(assurance, results, findings, losses, checks)
     beside = beside_others(_with_outside(of_job, results, top), top, host)
@@ -126,30 +124,13 @@ def _host(run: Facts, top: Sequence[Finding], others: Gain | None, of: Wholes) -
     return host_first(top, others, of, used=used_by_others(run.results), why=why, ends=ends)
 
 
-def _beside_lost(
-    finding: Finding, of: Wholes, results: Results, losses: LossAccount | None
-) -> Wholes:
-    """The wholes with what a rank lost in all, where no more than that can be saved.
-
-    Of a finding on work that counts as needed, of threads or devices beside the ranks, and of a run
-    of which some steps are known alone, nobody knows that.
-    """
-    is_of_work = any(one.id == finding.id for one in diagnoses() if one.of_work)
-    is_hybrid = results.efficiency.parallel_efficiency.formula == HYBRID
-    is_whole = results.devices is None and results.whole_run is None and not is_hybrid
-    if losses is None or is_of_work or not is_whole:
-        return of
-    lost_ns = sum(one.ns for one in losses.entries if one.cause.kind is not LossKind.UNKNOWN)
-    return replace(of, lost_s=lost_ns * NS / len(results.trace.ranks))
-
-
 def _how_near(finding: Finding, of: Wholes) -> str:
     """Where the range of the saving in the sentence comes from; "" where the run tells it."""
     saving = finding.recommended
     odds = _odds(_told(saving, of), of) if saving is not None else None
     if saving is None or odds is None:
         return ""
-    return track_record(is_bound=saving.is_bound, end=_end(_told(saving, of), odds[1], of))
+    return track_record(is_bound=saving.is_bound, end=_end(_told(saving, of), odds[1]))
 
 
 def told_range(finding: Finding, of: Wholes) -> tuple[float, float] | None:
@@ -166,7 +147,7 @@ def _told(saving: Gain, of: Wholes) -> Gain:
     return saving if is_told_idle(saving, of) else as_measured(saving)
 
 
-def _end(saving: Gain, high_s: float, of: Wholes) -> str:
+def _end(saving: Gain, high_s: float) -> str:
     """Why a range ends before those of other programs do; "" where it does not."""
     least_s = (BOUNDED_HALF if saving.is_bound else REPLAYED_HALF)[1] * saving.seconds
     if not is_more(least_s, high_s):
@@ -174,8 +155,6 @@ def _end(saving: Gain, high_s: float, of: Wholes) -> str:
     most = "an even split frees no more" if _is_split(saving) else "no more of it is lost"
     if saving.spent and saving.spent.most_s:
         most = "no rank loses more"
-    if of.lost_s == high_s:
-        most = "all that is lost is no more"
     return f"here, {most} than {format_seconds(high_s)}"
 
 

@@ -79,7 +79,7 @@ class Pool(PutsAway):
         )
 
     def __len__(self) -> int:
-        return len(self.enter)
+        return int(self.offsets[-1])
 
     def is_of(self, *classes: OperationClass, rows: Rows | slice | None = None) -> Bools:
         """Which rows, all or these, are of one of the classes."""

@@ -59,7 +59,7 @@ def test_many_small_messages_are_to_be_one_and_not_half_as_large(for_nobody: int
     assert finding.title == (
         "2,000 messages of about 32.0 KiB are slowing the run, mainly in swap() (train.py:9)"
     )
-    assert "as one buffer" in finding.actions[0]
+    assert "goes to the same rank" in finding.actions[0]
     assert "capital letter" in finding.actions[0]
 
 

@@ -169,7 +169,7 @@ def test_a_choice_of_assumptions_is_no_confidence_interval() -> None:
     assert first["is_by_assumption"]
     low, high = map(format_seconds, first["gain_interval_s"])
     sentence = document["verdict"]["sentence"]
-    assert f", between {low} and {high}" in sentence
+    assert f", likely between {low} and {high}" in sentence
     ends = "The lower end holds where the workers together make one batch in each step"
     assert ends in first["bridge"]
     assert "confidence interval" not in sentence

@@ -290,9 +290,9 @@ def test_what_others_cost_is_more_than_its_row_or_less() -> None:
     assert plain[None] == ""
     as_it_was = f"The {document['run']['wall_s']:.2f} s run as it was, on the busy host"
     assert plain[2.0] == as_it_was
-    host = f"Of what the busy host cost, 2.00 s are in “{label}” and "
+    host = f"Of what the busy host cost, 2.00 s are in “{label}”; "
     # nothing tells that it is in those of communication, which are as large
-    assert plain[3.0] == f"{host}the rest in other rows"
+    assert plain[3.0] == f"{host}the rest makes other rows longer"
     assert plain[1.5] == (
         f"{as_it_was}: of the 2.00 s in “{label}”, it is 1.50 s longer, and the rest passes "
         "while other ranks are busy anyway"

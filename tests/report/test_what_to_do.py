@@ -24,14 +24,14 @@ def row(action: str) -> FindingRow:
     [
         ("Read it once.", "Read it once.", ""),
         ("Read it once. It is read 40 times.", "Read it once.", "It is read 40 times."),
-        ("Read it once, or keep it.", "Read it once.", "Or keep it."),
-        ("Remove the sleep; if it waits, poll.", "Remove the sleep.", "If it waits, poll."),
-        ("Send less (fewer, or halves) now.", "Send less (fewer, or halves) now.", ""),
-        ("Write `a, or b` there.", "Write `a, or b` there.", ""),
-        ("Do it once, orderly.", "Do it once, orderly.", ""),
+        ("Read it once, or keep it. Now.", "Read it once, or keep it.", "Now."),
+        ("Drop it; if it waits, poll. It helps.", "Drop it; if it waits, poll.", "It helps."),
         ("In load() (train.py:7): read it once.", "Read it once.", ""),
-        ("In load() (train.py:7), which calls open: read it once.", "Read it once.", ""),
-        ("In load() (train.py:7) and lines 9, 12: read it once.", "Read it once.", ""),
+        (
+            "In load() (train.py:7) and line 9: read it once.",
+            "In load() (train.py:7) and line 9: read it once.",
+            "",
+        ),
         ("In save() (train.py:9): read it once.", "In save() (train.py:9): read it once.", ""),
     ],
 )
@@ -45,8 +45,8 @@ def test_what_else_it_says_is_folded_behind_it() -> None:
     document = two_ranks_evaluation()
     leading(document, actions=["Read it once, or keep it. It is read 40 times."])
     page = words(document)
-    assert "First action Read it once. Then" in page
-    assert "More on the first action Or keep it. It is read 40 times." in page
+    assert "First action Read it once, or keep it. Then" in page
+    assert "More on the first action It is read 40 times." in page
 
 
 def test_of_no_action_nothing_is_told() -> None:

@@ -83,11 +83,10 @@ def less_work(found: Judgment, split: Frame | None) -> tuple[str, Frame | None]:
         spent_s, at = _work_s(facts, facts.overloaded), ""
         more_s = spent_s - _work_s(facts, facts.others)
         told = _works(facts)
-    moved = format_seconds((1.0 - left) * more_s)
     less = f"{100 * (1.0 - left) * more_s / spent_s:.0f} %"
     told = (
-        f"Deal out the work{at} evenly: move {moved} ({less}){each} of it from {who} to "
-        f"{others(facts)}. {capitalized(told)}. {_set_at(split)}"
+        f"Deal out the work{at} evenly by the time that it takes: move {less}{each} of it "
+        f"from {who} to {others(facts)}. {capitalized(told)}. {_set_at(split)}"
     )
     return told, split if wording.place(split) else None
 

@@ -90,6 +90,7 @@ def judge(run: Facts) -> Outcome:
         confidence=_confidence(facts, is_counted=is_counted),
         ranks=tuple(rank.number for rank in results.trace.ranks) if needless else (),
         where=sampled_places.frames(results.call_sites.transfer),
+        is_elsewhere=bool(needless),
         evidence=(*(one.evidence for one in needless), *_evidence(results)),
         first=first,
         actions=(*(one.action for one in needless), *_actions(results)),

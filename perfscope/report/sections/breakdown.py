@@ -166,7 +166,7 @@ def of_others(result: Analysis) -> str:
             f"{as_it_was}: of the {spent} in {where}, it is {cost} longer, and the rest passes "
             "while other ranks are busy anyway"
         )
-    return f"Of what the busy host cost, {spent} are in {where} and the rest in other rows"
+    return f"Of what the busy host cost, {spent} are in {where}; the rest makes other rows longer"
 
 
 def _first(result: Analysis) -> FindingRow | None:

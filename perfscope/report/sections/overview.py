@@ -19,7 +19,7 @@ from perfscope.report.sections.findings import (
     view_text,
     wholes,
 )
-from perfscope.report.sections.quality import doubted, not_passed, recording, trust
+from perfscope.report.sections.quality import doubts_in_short, not_passed, recording, trust
 from perfscope.report.sections.rests_on import rests_on, seen_in
 from perfscope.report.sections.section import Context, Section
 from perfscope.report.sections.sureness import answer, is_up_to_checks, saving_sentence
@@ -36,7 +36,7 @@ from perfscope.schema.findings import FindingRow
 from perfscope.schema.run import Run, Throughput
 from perfscope.schema.time import Steps
 from perfscope.structures import dataclass
-from perfscope.units import counted, inside
+from perfscope.units import counted
 
 BUSY_HOST_ID = "busy_host"
 """The finding that tells what processes outside the job cost, which a verdict tells as well."""
@@ -47,7 +47,6 @@ UNKNOWN_SIZE = "unknown_size"
 LABELED_FROM = 0.09  # a narrower part of the bar has no room for its share
 KEYED_FROM = 0.02  # and one narrower than this none for its letter
 MOST_ARGUMENTS = 40
-MOST_DOUBTS = 2  # checks that an answer names
 MOST_SEEN = 2  # findings that are no problem, where there is none
 ALONE = "direct"
 IN_STEPS = "Counts all time in training steps as training, including what was lost there."
@@ -87,7 +86,7 @@ def _context(result: Analysis) -> Context:
         "sureness": how_sure(result),
         "is_answered": bool(named or verdict.assurance),
         "trust": trust(result.quality),
-        "recording": recording(result, names_doubts=names_doubts(result)),
+        "recording": recording(result),
     }
 
 
@@ -157,8 +156,7 @@ def how_sure(result: Analysis) -> list[str]:
     blocks = sum(not row.seen_with for row, _ in named)
     first = named[0][0]
     what = "" if blocks == 1 else "the first problem"
-    found = doubted(result.quality, is_host_told=bool(result.verdict.host))
-    doubts = [inside(one.title) for one in found[:MOST_DOUBTS] if names_doubts(result)]
+    doubts = doubts_in_short(result) if _names_doubts(result) else []
     told = answer(first, what, seen=seen_in(result, first), doubts=doubts)
     saving = saving_sentence(first, result.verdict.track_record)
     return [one for one in (told, saving, rests_on(result, first)) if one]
@@ -166,11 +164,11 @@ def how_sure(result: Analysis) -> list[str]:
 
 def of_checks(result: Analysis) -> str:
     """Which checks of the recording did not pass, or how many passed, as a sentence."""
-    told = not_passed(result, names_doubts=names_doubts(result))
+    told = not_passed(result)
     return told or f"{trust(result.quality)}."
 
 
-def names_doubts(result: Analysis) -> bool:
+def _names_doubts(result: Analysis) -> bool:
     """Whether the answer names the checks that did not pass, as only they stand against it."""
     named = _named(result)
     return bool(named) and not result.run.damage and is_up_to_checks(named[0][0])

@@ -19,6 +19,9 @@ OTHER_WORK = "other_work"
 HOST_TOLD = "The host was busy"
 """What that check found, where the verdict told how busy."""
 
+NOT_ALL_PASSED = "not all recording checks passed"
+"""What an answer says of others, which are named below it."""
+
 SMALL = "too small to matter"
 """What is said of checks that did not pass, and are about less than the saving is unsure by."""
 
@@ -83,6 +86,13 @@ def _told(result: Analysis) -> list[QualityRow]:
     return doubted(result.quality, is_host_told=bool(result.verdict.host))
 
 
+def doubts_in_short(result: Analysis) -> list[str]:
+    """That checks raise a doubt, as a clause beside which they are named; none where none does."""
+    is_host_told = bool(result.verdict.host)
+    is_of_host = [is_host_told and one.id == OTHER_WORK for one in doubted(result.quality)]
+    return [inside(HOST_TOLD) if all(is_of_host) else NOT_ALL_PASSED] if is_of_host else []
+
+
 @dataclass(frozen=True)
 class Recording:
     """Which checks of the recording did not pass, in parts that a page shows differently."""
@@ -90,27 +100,24 @@ class Recording:
     failed: str  # how many did not pass; "" where all did
     checks: tuple[tuple[StatusWord, str], ...]  # those that raise a doubt, with what they found
     small: str  # those that change no answer, as a clause; "" without any
-    is_counted: bool  # whether any raises a doubt, told here or before
 
 
-def recording(result: Analysis, *, names_doubts: bool = False) -> Recording:
-    """Which checks did not pass; `names_doubts`: those that raise a doubt were named before."""
-    told = [] if names_doubts else _told(result)
+def recording(result: Analysis) -> Recording:
+    """Which checks did not pass."""
     return Recording(
         failed(result.quality),
-        tuple((status_word(one.status.value), inside(one.title)) for one in told),
+        tuple((status_word(one.status.value), inside(one.title)) for one in _told(result)),
         small(result.quality),
-        bool(doubted(result.quality)),
     )
 
 
-def not_passed(result: Analysis, *, names_doubts: bool = False) -> str:
+def not_passed(result: Analysis) -> str:
     """The same as a sentence; "" where all passed."""
-    found = recording(result, names_doubts=names_doubts)
+    found = recording(result)
     if not found.failed:
         return ""
     titles = "; ".join(title for _, title in found.checks)
-    small_ones = f"{'; ' if found.is_counted else ', '}{found.small}" if found.small else ""
+    small_ones = f"{'; ' if found.checks else ', '}{found.small}" if found.small else ""
     return f"{found.failed}{f': {titles}' if titles else ''}{small_ones}."
 
 

@@ -20,8 +20,8 @@ def seen_in(result: Analysis, row: FindingRow) -> str:
 
 def _steps(result: Analysis) -> list[str]:
     steps, is_told = result.steps.count, result.run.throughput.step_source in TOLD_STEPS
-    what = "step" if is_told else "inferred step"
-    return [counted(steps, what)] if steps > 1 else []
+    how = "" if is_told else " inferred from what repeats"
+    return [f"{counted(steps, 'step')}{how}"] if steps > 1 else []
 
 
 def rests_on(result: Analysis, row: FindingRow | None) -> str:

@@ -197,7 +197,8 @@ def answer(row: Outcome, what: str = "", *, seen: str = "", doubts: Sequence[str
     cause = f"cause of {what}" if what else "cause"
     on = f" ({seen})" if seen else ""
     if is_inferred(row):
-        return f"Partly: the lost time was measured{on}, its cause is inferred: test the fix."
+        its = f"the {cause}" if what else "its cause"
+        return f"Partly: the lost time was measured{on}, {its} is inferred: test the fix."
     if may_be_host(row):
         return f"Partly: the lost time was measured{on}, and the busy host may be its cause."
     if _may_be_nothing(row):

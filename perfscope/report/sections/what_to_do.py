@@ -1,6 +1,5 @@
 """What to do about a finding: one change first, how to make sure of it, and what is folded."""
 
-import re
 from collections.abc import Sequence
 
 from perfscope.output import record_again
@@ -15,12 +14,6 @@ from perfscope.units import capitalized
 DETAILS = "Details"
 """What is called what a first action says behind its first sentence: why, and what else helps."""
 
-OTHERWISE = re.compile(r"(?:, (?=or\b)|; (?=(?:or|if|where)\b))(.*)", re.DOTALL)
-"""Where a sentence goes on with another change, or with what to do in another case."""
-
-ALSO_THERE = r"(?: and lines? [\d, and]+)?(?:, which calls [^:]+)?"
-"""What may stand behind a place in front of what to change there."""
-
 NOT_FIRST = "Why not first"
 
 
@@ -34,9 +27,9 @@ def first_step(row: Outcome) -> str:
     if isinstance(row, FindingRow) and row.set_at is not None:
         frames.insert(0, row.set_at)
     for one in frames:
-        at = re.escape(f"In {place(one.function, one.file, one.line)}")
-        if before := re.match(f"{at}{ALSO_THERE}: ", told):
-            return capitalized(told[before.end() :])
+        at = f"In {place(one.function, one.file, one.line)}: "
+        if told.startswith(at):
+            return capitalized(told.removeprefix(at))
     return told
 
 
@@ -46,15 +39,8 @@ def details(row: Outcome) -> str:
 
 
 def _split(action: str) -> tuple[str, str]:
-    """The first change that an action tells, as a sentence, and the rest of what it says."""
+    """The first sentence of an action, and the rest of what it says."""
     first, *more = sentences(action)
-    depth, is_code = 0, False
-    for at, letter in enumerate(first):
-        is_code ^= letter == "`"
-        depth += (letter == "(") - (letter == ")")
-        other = None if depth or is_code else OTHERWISE.match(first, at)
-        if other is not None:
-            return f"{first[:at]}.", " ".join([capitalized(first[other.start(1) :]), *more])
     return first, " ".join(more)
 
 
@@ -73,8 +59,10 @@ def what_to_do(
     if is_leading and not result.run.damage:
         told = _with_proof(result, row, told)
     steps = list(zip(("First action", "Then"), told, strict=False))
+    if not is_folded and details(row):
+        steps.append((DETAILS, details(row)))
     if is_leading:
-        return steps if is_folded or not details(row) else [*steps, (DETAILS, details(row))]
+        return steps
     behind = why_behind(row, leader) if leader is not None else ""
     return [*steps, (NOT_FIRST, f"{capitalized(behind)}.")] if behind else steps
 

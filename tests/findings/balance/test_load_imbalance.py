@@ -39,8 +39,8 @@ def test_two_ranks_share_their_work() -> None:
     assert "If rank 1 worked no longer than rank 0, it would be " in finding.summary
     # about 50 ms more in each of 200 steps, of which an even split leaves half on each rank
     assert finding.actions[0].startswith(  # (0.210 - 0.185) / 0.210
-        "Deal out the work in main() (train.py:300), backward phase, evenly: move 4.95 s (12 %) of "
-        "it from rank 1 to rank 0. Rank 1 spends "
+        "Deal out the work in main() (train.py:300), backward phase, evenly by the time that it "
+        "takes: move 12 % of it from rank 1 to rank 0. Rank 1 spends "
     )
     assert "s in backward, rank 0 3" in finding.actions[0]
     assert finding.actions[0].endswith("The estimate assumes an even split over the ranks.")

@@ -12,7 +12,7 @@ from tests.support.trace_builder import TraceBuilder
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("draw", "call "),
+        ("draw", "call it once for many batches. This code of the program runs again for each"),
         ("decode", "store the data decoded and scaled once"),
     ],
 )

@@ -185,7 +185,7 @@ def test_losses_and_savings_are_of_the_whole_run() -> None:
     saved = part.verdict.combined_gain_s
     assert saved is not None
     assert full.verdict.combined_gain_s == pytest.approx(saved, rel=0.15)
-    assert f"of this {full.run.wall_s:.1f} s run" in part.verdict.sentence
+    assert f"of the {full.run.wall_s:.1f} s run" in part.verdict.sentence
     lengths = [row for row in part.quality if row.id == "run_length"]
     assert f"{STEPS:,} steps" in lengths[0].detail
 
