@@ -8,6 +8,8 @@ import pytest
 from tests.support import environments
 from tests.support.recording import record_and_analyze
 
+pytestmark = pytest.mark.long  # on a crowded host other code of such short runs may lead
+
 HEAD = """
 import sys, time
 import numpy as np
