@@ -78,6 +78,7 @@ def judge(run: Facts) -> Outcome:
         summary=_summary(run, worst, gain, is_certain=is_certain),
         gain=gain if is_certain else None,
         confidence=Confidence.MEDIUM if is_certain else Confidence.LOW,
+        is_inferred=is_certain,  # what Python decides by an earlier result is in no graph
         ranks=tuple(one.rank for one in faster),
         where=(where,) if where else (),
         evidence=tuple(row for one in faster for row in _evidence(one)),
@@ -140,8 +141,9 @@ def _action(place: tuple[Frame, str] | None, worst: Stacked, *, is_certain: bool
         )
     if worst.kind == "Linear":
         return (
-            f"{at}collect what the layer is given (`states.append(x)`) and apply it once, behind "
-            f"the loop, to all of it (`layer(torch.stack(states, dim=1))`){unless}."
+            f"{at}apply the layer once to all that it is given "
+            f"(`layer(torch.stack(states, dim=1))`){unless}: before the loop where turns use its "
+            "results, else behind it."
         )
     return (
         f"{at}apply the layer once, to all that it is given (`layer(torch.cat(inputs))`), and take "
@@ -175,7 +177,7 @@ def _where(run: Facts, worst: Stacked) -> tuple[Frame, str] | None:
         for one in line.site.operands
         if one.elements == prod(worst.taken)
     }
-    known = [one for one in spent if one[0] in fitting] or list(spent)
+    known = [one for one in spent if one[0] in fitting]
     most = max(known, key=lambda one: spent[one], default=None)
     is_main = most is not None and spent[most] > MAIN * sum(spent[one] for one in known)
     return most if is_main else None

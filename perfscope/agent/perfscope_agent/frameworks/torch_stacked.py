@@ -73,7 +73,7 @@ class _Walk:
             else:
                 left.append((node, True))
                 left += [(one, False) for one in missing]
-            self.is_whole = len(self.nodes) <= _MOST_NODES
+            self.is_whole = max(len(self.nodes), len(left)) <= _MOST_NODES
 
     def _layers(self) -> list[_Layer]:
         """Those that are applied several times, none of them to what another one has made."""
@@ -158,6 +158,8 @@ def _is_certain(layer: _Layer) -> bool:
     later: list[Any] = []
     for node in _below(layer.nodes):
         if hasattr(node, "variable"):
+            if type(node.variable) is not torch_compile.module().nn.Parameter:
+                return False  # a leaf that may have been made of an earlier result
             continue
         if node._sequence_nr() > first:
             later.append(node)
@@ -200,8 +202,16 @@ def _given(node: Any) -> list[Any] | None:
                 return None
         values = getattr(node, name[len("_raw") :])
         several = values if isinstance(values, (list, tuple)) else (values,)
-        found += [one for one in several if one is not None and not one.requires_grad]
+        plain = [one for one in several if one is not None]
+        if not all(type(one) in _plain() for one in plain):
+            return None  # what operations on other classes do is theirs: they may communicate
+        found += [one for one in plain if not one.requires_grad]
     return found
+
+
+def _plain() -> tuple[type, ...]:
+    torch = torch_compile.module()
+    return torch.Tensor, torch.nn.Parameter
 
 
 def _names_of(kind: type) -> list[str]:
@@ -225,7 +235,8 @@ def _is_of_dropout(tensor: Any) -> bool:
     if not is_asked or not tensor.dtype.is_floating_point:
         return False
     most = float(tensor.max())
-    return most > 1.0 and bool(((tensor == 0) | (tensor == most)).all())
+    is_zero = tensor == 0
+    return most > 1.0 and bool(is_zero.any()) and bool((is_zero | (tensor == most)).all())
 
 
 class _Looker(torch_graphs.Looker):

@@ -15,6 +15,9 @@ _APART, _STACKED = 3, 12
 _TYPES = ("float32", "float64", "bfloat16")
 _QUARTER = 4  # of the times that each form took, what the middle half lies between is told
 
+_MOST_BYTES = 256 << 20
+"""What both forms may take: the model is still there, and all ranks of a host do so at once."""
+
 _budget = Budget(32 * Budget.AT_ONCE_NS)
 
 
@@ -82,13 +85,24 @@ class _Form:
         return getattr(functions, "conv%dd" % axes)(data, self._weight, **settings)
 
 
+def _bytes(told: dict[str, Any]) -> int:
+    """What both forms take at most: data, results, and gradients of both."""
+    values: int = 1
+    for size in told["taken"]:
+        values *= size
+    first, second, *_ = told["layer"]
+    made: int = values * second if told["kind"] == "Embedding" else values * first // max(second, 1)
+    count = 2 * (_APART + _STACKED)  # as they are put together, and apart
+    return 8 * count * 2 * (values + made)
+
+
 def measured(told: dict[str, Any]) -> dict[str, Any]:
     """The middle half of what each form takes; empty where they could not be timed often enough.
 
     By this thread's time on a CPU where it computes alone, else by the clock.
     """
     torch = torch_compile.module()
-    if told["dtype"] not in _TYPES or not told["taken"]:
+    if told["dtype"] not in _TYPES or not told["taken"] or _bytes(told) > _MOST_BYTES:
         return {}
     now_ns = time.thread_time_ns if torch.get_num_threads() == 1 else time.monotonic_ns
     with torch.enable_grad():
