@@ -1,6 +1,5 @@
 """What a change saves, in words: seconds, and their share of wholes that are always named."""
 
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -127,9 +126,8 @@ class Wholes:
         if least_s < low_s or (is_by_assumption and not is_bound):
             return None
         whole_s = self.idle_s or self.run_s or self.window_s
-        is_end = is_more if is_bound else operator.ge
-        ends_s = [most_s] if most_s and is_end(most_s, seconds) else []
-        ends_s += [whole_s] if whole_s and whole_s >= seconds else []
+        is_end = most_s and (is_more(most_s, seconds) if is_bound else most_s >= seconds)
+        ends_s = [one for one in (most_s if is_end else None, whole_s) if one and one >= seconds]
         return low_s, min((high_s, *ends_s))
 
     def fix(

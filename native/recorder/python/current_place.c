@@ -128,6 +128,15 @@ void ps_learn_frames(const ps_python_functions *python)
     atomic_store(&layout.is_known, is_known);
 }
 
+/* What a frame is at, whose words these are. */
+static ps_current_place place_in(uintptr_t frame, const uintptr_t *words)
+{
+    ps_current_place place = {.frame = frame, .code = words[layout.code], .instruction = words[layout.instruction]};
+    if (layout.bytes)
+        place.instruction = place.code + layout.bytes * (uint32_t)(place.instruction >> layout.shift);
+    return place;
+}
+
 bool ps_read_place(ps_current_place *place)
 {
     uintptr_t words[WORDS_OF_OBJECT], frame = 0;
@@ -137,9 +146,7 @@ bool ps_read_place(ps_current_place *place)
         return false;
     if (!read_words(frame, words, layout.words))
         return false;
-    *place = (ps_current_place){.frame = frame, .code = words[layout.code], .instruction = words[layout.instruction]};
-    if (layout.bytes)
-        place->instruction = place->code + layout.bytes * (uint32_t)(place->instruction >> layout.shift);
+    *place = place_in(frame, words);
     return true;
 }
 
@@ -153,10 +160,7 @@ bool ps_read_own_place(ps_current_place *place)
         frame = *(const uintptr_t *)(frame + layout.in_holder * sizeof frame);
     if (!frame)
         return false;
-    const uintptr_t *words = (const uintptr_t *)frame;
-    *place = (ps_current_place){.frame = frame, .code = words[layout.code], .instruction = words[layout.instruction]};
-    if (layout.bytes)
-        place->instruction = place->code + layout.bytes * (uint32_t)(place->instruction >> layout.shift);
+    *place = place_in(frame, (const uintptr_t *)frame);
     return true;
 }
 

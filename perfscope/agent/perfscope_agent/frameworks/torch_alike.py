@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .. import metadata
 from ..kinds import Any
-from . import torch_compile, torch_graphs
+from . import torch_graphs
 
 _SOURCE = "torch"
 _FIRST = 6
@@ -36,36 +36,22 @@ _MOST_BYTES = 1 << 15
 class _Graph:
     """The operations of one pass, by what they do, each kind with a number."""
 
-    def __init__(self, roots: list[Any]) -> None:
-        self.nodes: list[Any] = []  # keeps them, and with that their identities
+    def __init__(self, losses: list[Any]) -> None:
+        nodes = torch_graphs.bottom_up(losses, _MOST_NODES)
+        self.is_whole = nodes is not None
+        self.nodes = nodes or []
         self.kinds: dict[int, int] = {}
-        self.is_whole = True
         self._known: dict[tuple[Any, ...], int] = {}
         self.small: set[int] = set()
-        self._walk(roots)
+        for node in self.nodes:
+            self._number(node)
 
-    def _walk(self, roots: list[Any]) -> None:
-        """Numbers each operation once all that it takes has its number."""
-        left = [(root, False) for root in roots]
-        while left and self.is_whole:
-            node, is_ready = left.pop()
-            if id(node) in self.kinds:
-                continue
-            below = [one for one, _ in node.next_functions]
-            missing = [one for one in below if one is not None and id(one) not in self.kinds]
-            if is_ready or not missing:
-                self._number(node, below)
-            else:
-                left.append((node, True))
-                left += [(one, False) for one in missing]
-            self.is_whole = len(self.nodes) <= _MOST_NODES
-
-    def _number(self, node: Any, below: list[Any]) -> None:
-        self.nodes.append(node)
+    def _number(self, node: Any) -> None:
+        """Numbers an operation: all that it takes has its number."""
         if hasattr(node, "variable"):
             key: tuple[Any, ...] = (id(node),)
         else:
-            key = (node.name(), *[self.kinds.get(id(one)) for one in below])
+            key = (node.name(), *[self.kinds.get(id(one)) for one, _ in node.next_functions])
             self.small.update([id(node)] if _is_small(node) else [])
         self.kinds[id(node)] = self._known.setdefault(key, len(self._known))
 
@@ -114,14 +100,11 @@ class _Looker(torch_graphs.Looker):
         self._told: dict[str, int] = {}
 
     def _look(self, losses: list[Any]) -> tuple[torch_graphs.Timing, list[Any]] | None:
-        if torch_compile.module().is_anomaly_enabled():
+        if not self._may_look(losses, _MOST_LOOKS):
             return None
-        self.is_over = not torch_graphs.can_be_timed(losses)
-        if self.is_over:
-            return None
-        graph = _Graph([one.grad_fn for one in losses])
+        graph = _Graph(losses)
         alike = graph.alike() if graph.is_whole else []
-        self.is_over = not graph.is_whole or self.looks >= _MOST_LOOKS
+        self.is_over = not graph.is_whole
         found = None
         if not self.is_over:
             self._seen = _counts(graph, alike)

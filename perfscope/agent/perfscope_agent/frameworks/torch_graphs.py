@@ -53,6 +53,16 @@ class Looker(abc.ABC):
             self.looks += 1
             self._add(timing)
 
+    def _may_look(self, losses: list[Any], most: int) -> bool:
+        """Whether a pass may be looked at; none ever again where it is no matter of this pass.
+
+        `most`: after so many looks none is made.
+        """
+        if torch_compile.module().is_anomaly_enabled():
+            return False
+        self.is_over = not can_be_timed(losses) or self.looks >= most
+        return not self.is_over
+
     @abc.abstractmethod
     def _look(self, losses: list[Any]) -> tuple[Timing, list[Any]] | None:
         """What `begin` tells of a pass that begins at these."""
@@ -112,6 +122,34 @@ def can_be_timed(roots: list[Any]) -> bool:
     return all(
         one.device.type == "cpu" and hasattr(one.grad_fn, "register_prehook") for one in roots
     )
+
+
+def bottom_up(losses: list[Any], most: int) -> list[Any] | None:
+    """The nodes of a graph, each behind all that it takes; None where there are more than so many.
+
+    Those that wait for what they take count as well: of a long loop they are nearly all.
+    """
+    nodes: list[Any] = []  # keeps them, and with that their identities
+    seen: set[int] = set()
+    waiting = 0
+    left = [(one.grad_fn, False) for one in losses]
+    while left:
+        node, is_ready = left.pop()
+        if id(node) in seen:
+            continue
+        below = [one for one, _ in node.next_functions]
+        missing = [one for one in below if one is not None and id(one) not in seen]
+        if is_ready or not missing:
+            seen.add(id(node))
+            nodes.append(node)
+            waiting -= is_ready
+        else:
+            left.append((node, True))
+            left += [(one, False) for one in missing]
+            waiting += 1
+        if len(nodes) + waiting > most:
+            return None
+    return nodes
 
 
 def hooked(nodes: list[Any], chosen: set[int]) -> tuple[Timing, list[Any]]:

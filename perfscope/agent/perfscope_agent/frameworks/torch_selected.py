@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .. import metadata
 from ..kinds import Any
-from . import torch_compile, torch_graphs
+from . import torch_graphs
 
 _SOURCE = "torch"
 _FIRST = 5
@@ -180,23 +180,18 @@ class _Looker(torch_graphs.Looker):
         self._seen: dict[str, Any] = {}
 
     def _look(self, losses: list[Any]) -> tuple[torch_graphs.Timing, list[Any]] | None:
-        if torch_compile.module().is_anomaly_enabled():
+        if not self._may_look(losses, _MOST_LOOKS):
             return None
-        self.is_over = not torch_graphs.can_be_timed(losses) or self.looks >= _MOST_LOOKS
-        found = None
-        if not self.is_over:
-            walk = _Walk(losses)
-            chain = walk.widest() if walk.is_whole else None
+        walk = _Walk(losses)
+        chain = walk.widest() if walk.is_whole else None
+        self.is_over = chain is None
+        if chain is None:
             # where one pass needs all rows, others may, too
-            self.is_over = chain is None
-            if chain is not None:
-                layer = [int(size) for size in chain.weight.shape]
-                self._seen = {"rows": chain.rows, "used": chain.used, "layer": layer}
-                self._seen["axes"] = chain.axes
-                found = torch_graphs.hooked(walk.nodes, set(map(id, chain.parts)))
-            else:
-                metadata.framework(_SOURCE, selected_rows=None)
-        return found
+            metadata.framework(_SOURCE, selected_rows=None)
+            return None
+        layer = [int(size) for size in chain.weight.shape]
+        self._seen = {"rows": chain.rows, "used": chain.used, "layer": layer, "axes": chain.axes}
+        return torch_graphs.hooked(walk.nodes, set(map(id, chain.parts)))
 
     def _add(self, timing: torch_graphs.Timing) -> None:
         told, seen = self._told, self._seen

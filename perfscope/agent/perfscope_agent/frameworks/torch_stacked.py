@@ -50,30 +50,13 @@ class _Walk:
     """The graph of one backward pass, with the layers that are applied several times."""
 
     def __init__(self, losses: list[Any]) -> None:
-        self.nodes: list[Any] = []  # keeps them, each behind all that it takes
+        self.nodes = torch_graphs.bottom_up(losses, _MOST_NODES) or []
         self.takers: dict[int, list[Any]] = {}
-        self.is_whole = True
-        self._seen: set[int] = set()
-        self._order([one.grad_fn for one in losses])
-        self.layers = self._layers() if self.is_whole else []
-
-    def _order(self, roots: list[Any]) -> None:
-        left = [(root, False) for root in roots]
-        while left and self.is_whole:
-            node, is_ready = left.pop()
-            if id(node) in self._seen:
-                continue
-            below = [one for one, _ in node.next_functions if one is not None]
-            missing = [one for one in below if id(one) not in self._seen]
-            if is_ready or not missing:
-                self._seen.add(id(node))
-                self.nodes.append(node)
-                for one in below:
-                    self.takers.setdefault(id(one), []).append(node)
-            else:
-                left.append((node, True))
-                left += [(one, False) for one in missing]
-            self.is_whole = max(len(self.nodes), len(left)) <= _MOST_NODES
+        for node in self.nodes:
+            for below, _ in node.next_functions:
+                if below is not None:
+                    self.takers.setdefault(id(below), []).append(node)
+        self.layers = self._layers()
 
     def _layers(self) -> list[_Layer]:
         """Those that are applied several times, none of them to what another one has made."""
@@ -248,10 +231,7 @@ class _Looker(torch_graphs.Looker):
         self._seen: dict[str, Any] = {}
 
     def _look(self, losses: list[Any]) -> tuple[torch_graphs.Timing, list[Any]] | None:
-        if torch_compile.module().is_anomaly_enabled():
-            return None
-        self.is_over = not torch_graphs.can_be_timed(losses) or self.looks >= _MOST_LOOKS
-        if self.is_over:
+        if not self._may_look(losses, _MOST_LOOKS):
             return None
         walk = _Walk(losses)
         chosen = walk.chosen()
