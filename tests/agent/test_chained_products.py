@@ -8,7 +8,14 @@ from tests.agent.test_operands import run_and_tell
 CHAINED = """
 def chained(table, scale, column):
     return table.T * scale @ table @ column
-repeat(chained, rng.normal(size=(1200, 300)), rng.normal(size=1200), rng.normal(size=300))
+def applied():
+    sites = list(operands.looker._sites.values()) if operands.looker else []
+    return any(one.code is chained.__code__ and one.applied for one in sites)
+table, scale, column = rng.normal(size=(1200, 300)), rng.normal(size=1200), rng.normal(size=300)
+for _ in range(5000):  # a look meets one of its three operators
+    chained(table, scale, column)
+    if applied():
+        break
 """
 
 
