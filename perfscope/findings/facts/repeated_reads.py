@@ -142,6 +142,17 @@ def once(rank: Rank, found: tuple[ReadFile, int]) -> str:
     )
 
 
+def are_other_files(rank: Rank) -> bool:
+    """Whether a rank comes back to hardly any file that it reads: each one holds a sample, say.
+
+    Most looks then meet one that no other look has met, or more files than are told.
+    """
+    files = read_files(rank.metadata)
+    if files is None or files.looks < FEWEST_SAMPLES:
+        return False
+    return not files.is_whole or files.seen_once > MAIN * len(files.files)
+
+
 def moved(rank: Rank) -> str:
     """How much more a rank has read than the files hold that were seen, as a clause; else ""."""
     files = read_files(rank.metadata)

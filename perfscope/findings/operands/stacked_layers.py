@@ -74,7 +74,7 @@ def judge(run: Facts) -> Outcome:
     where = place[0] if place else None
     return Finding(
         status=status if is_certain else Status.INFO,
-        title=_title(worst, where),
+        title=_title(worst, where, is_certain=is_certain),
         summary=_summary(run, worst, gain, is_certain=is_certain),
         gain=gain if is_certain else None,
         confidence=Confidence.MEDIUM if is_certain else Confidence.LOW,
@@ -94,11 +94,11 @@ def _gain(run: Facts, faster: list[Stacked]) -> Gain:
     return with_error(gain, max(spread))
 
 
-def _title(worst: Stacked, where: Frame | None) -> str:
+def _title(worst: Stacked, where: Frame | None, *, is_certain: bool) -> str:
     at = f" in {wording.place(where)}" if where else ""
     return (
         f"{capitalized(_LAYERS[worst.kind])} is applied {worst.times:,} times{at} "
-        "where once would do"
+        f"where once {'would' if is_certain else 'might'} do"
     )
 
 

@@ -63,6 +63,7 @@ def test_what_may_depend_on_a_result_is_only_noted() -> None:
     assert finding.status is Status.INFO
     assert finding.gain is None
     assert "is not seen" in finding.summary
+    assert finding.title.endswith("where once might do")
 
 
 @pytest.mark.parametrize("kind", ["Embedding", "Convolution"])
