@@ -4,6 +4,7 @@
  * these moments in a row, without another thread's help: on a busy host no other one runs beside it. Each call adds the
  * next one. As Python goes on with what such calls add, and stops where it finds no function, one without a function goes
  * before it: so it is made the next time that the loop looks up. The time that the calls take themselves is left out. */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -104,6 +105,7 @@ static int follow(void *unused)
         turns.is_on = false;
         return 0;
     }
+    int error = errno; /* between two lines of the program */
     uint64_t entered_ns = ps_now();
     look_up(entered_ns);
     if (!turns.is_on || !goes_on())
@@ -111,6 +113,7 @@ static int follow(void *unused)
     turns.left_ns = ps_now();
     uint64_t spent_ns = turns.left_ns - entered_ns;
     turns.spent_ns += spent_ns < MOST_OF_CALL_NS ? spent_ns : MOST_OF_CALL_NS; /* without a wait for a CPU */
+    errno = error;
     return 0;
 }
 
