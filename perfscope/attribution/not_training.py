@@ -19,7 +19,7 @@ from perfscope.attribution.stack_rules import (
 )
 from perfscope.attribution.timeline import Timeline
 from perfscope.attribution.waited_for import LOCKS, waited_for
-from perfscope.judging import ALONE, MAIN
+from perfscope.judging import ALONE, MAIN, MOST_LOST
 from perfscope.schema.enums import Account, Activity
 from perfscope.trace.loops import innermost, loops_of
 from perfscope.trace.model import Function, Rank, Trace
@@ -73,11 +73,9 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
         training.add(Activity.INTERPRETER)
     else:
         training.update(_purpose(trace, activity, timelines))
-    # ranks that all sleep most of the time simulate their work; who waits for its own workers has
-    # it done
+    # who waits for its own workers has its work done
     by_rank = _spent(activity, timelines)
-    asleep = by_rank[:, ACTIVITIES.index(Activity.SLEEP)]
-    if by_rank.any() and np.all(asleep >= ALONE * by_rank.sum(axis=1)):
+    if _simulates(trace, activity, timelines, by_rank):
         training.add(Activity.SLEEP)
     spent = by_rank.sum(axis=0)
     waited = int(spent[ACTIVITIES.index(Activity.LOCK)])
@@ -87,6 +85,38 @@ def not_training(trace: Trace, timelines: Sequence[Timeline]) -> Ints:
     is_training &= ~_excluded(trace, activity)
     is_training |= (activity == ACTIVITIES.index(Activity.INTERPRETER)) & _calling(trace, timelines)
     return np.where(is_training | _in_numeric_functions(trace, activity), -1, activity)
+
+
+def _simulates(trace: Trace, activity: Ints, timelines: Sequence[Timeline], by_rank: Ints) -> bool:
+    """Whether sleep stands for work: all ranks do next to nothing else, or little, for parts of it.
+
+    A pause lies in one place of a program; what sleeps in place of a forward pass, a backward pass
+    and an update is called on several paths.
+    """
+    work = by_rank.sum(axis=1)
+    asleep = by_rank[:, ACTIVITIES.index(Activity.SLEEP)]
+    if not by_rank.any() or not np.all(asleep >= ALONE * work):
+        return False
+    sleeping = _by_stack(trace, timelines) * (activity == ACTIVITIES.index(Activity.SLEEP))
+    return bool(np.all(asleep >= MOST_LOST * work)) or _is_of_paths(trace, sleeping)
+
+
+def _is_of_paths(trace: Trace, by_stack: Floats) -> bool:
+    """Whether no path of calls of the program's own leads to most of some stacks' time."""
+    paths: defaultdict[tuple[Function, ...], float] = defaultdict(float)
+    for place in np.flatnonzero(by_stack > 0).tolist():
+        frames = (trace.frames[one] for one in trace.stacks[place])
+        paths[tuple(one.key for one in frames if is_user_file(one.file))] += by_stack[place]
+    return bool(max(paths.values(), default=0.0) <= MAIN * by_stack.sum())
+
+
+def _by_stack(trace: Trace, timelines: Sequence[Timeline]) -> Floats:
+    """Nanoseconds of training work by stack, of all ranks. Shape (stacks,)."""
+    result = np.zeros(len(trace.stacks))
+    for timeline in timelines:
+        known = IS_TRAINING.take(timeline.accounts) & (timeline.stacks >= 0)
+        np.add.at(result, timeline.stacks[known], timeline.lengths[known])
+    return result
 
 
 def _excluded(trace: Trace, activity: Ints) -> Bools:
@@ -146,10 +176,7 @@ def _purpose(trace: Trace, activity: Ints, timelines: Sequence[Timeline]) -> tup
     of the rest in one function is such a loop as well, of several lines. Where they take less, and
     no library trains, nothing is there that what is read were prepared for.
     """
-    by_stack = np.zeros(len(trace.stacks))
-    for timeline in timelines:
-        known = IS_TRAINING.take(timeline.accounts) & (timeline.stacks >= 0)
-        np.add.at(by_stack, timeline.stacks[known], timeline.lengths[known])
+    by_stack = _by_stack(trace, timelines)
     computes = activity == ACTIVITIES.index(Activity.NUMERIC)
     for place in np.flatnonzero(computes & (by_stack > 0)).tolist():
         computes[place] = not _is_of_numbers(trace, trace.stacks[place])

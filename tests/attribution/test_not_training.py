@@ -123,22 +123,26 @@ def test_nobody_works_for_who_waits_for_a_lock() -> None:
     assert waits_for(0.8, threads=2, called=("flock", "<system-call>", 0))
 
 
-def is_told(*asleep: float) -> bool:
-    """Whether sleep is a loss to ranks that sleep for these shares of their 10 s."""
+def is_told(*asleep: float, places: int = 1) -> bool:
+    """Whether sleep is a loss to ranks that sleep for these shares of their 10 s, in functions."""
     builder = TraceBuilder(len(asleep), end_s=10.0)
     for number, share in enumerate(asleep):
         rank = builder.rank(number)
         for tick in range(100):
-            rank.stack(0.1 * tick + 0.05, [DIFFUSE, SLEEP if tick < 100 * share else TENSOR])
+            part = (f"part{tick % places}", "/home/me/train.py", 30)
+            asleep_at = [DIFFUSE, part, SLEEP] if tick < 100 * share else [DIFFUSE, TENSOR]
+            rank.stack(0.1 * tick + 0.05, asleep_at)
     results = compute(builder.build())
     assert results.not_training is not None
     return bool(results.not_training[0] >= 0)
 
 
 def test_ranks_simulate_their_work_where_all_of_them_do_little_but_sleep() -> None:
-    assert not is_told(0.95, 0.9)
-    assert is_told(0.95, 0.3), "one rank alone sleeps: the others wait for it"
-    assert is_told(0.6, 0.6), "much of the work is real: pauses are none of it"
+    assert not is_told(0.99, 0.99)
+    assert not is_told(0.95, 0.9, places=3)
+    assert is_told(0.95, 0.9), "a pause lies in one place"
+    assert is_told(0.95, 0.3, places=3), "one rank alone sleeps: the others wait for it"
+    assert is_told(0.6, 0.6, places=3), "much of the work is real: pauses are none of it"
 
 
 FUTEX = ("futex", "<system-call>", 0)
