@@ -40,8 +40,9 @@ def innermost(behind: Sequence[Frame]) -> str:
 
 
 def _is_public(name: str) -> bool:
-    """Whether no part of a name is for its library alone; those in double underscores are not."""
-    return not any(one.startswith("_") and not one.endswith("__") for one in name.split("."))
+    """Whether a name is known and no part of it for its library alone, as those in `__` are not."""
+    is_inner = any(one.startswith("_") and not one.endswith("__") for one in name.split("."))
+    return bool(name.strip("?.")) and not is_inner
 
 
 def _name(frame: Frame) -> str:

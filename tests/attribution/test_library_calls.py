@@ -40,6 +40,7 @@ WRAPPED = [Frame("no_grad.<locals>.inner", f"{TORCH}/utils/_contextlib.py", 116)
         (SOLVE, "numpy.solve", "numpy.solve"),
         (SOLVE[1:], "numpy.linalg._umath_linalg.solve1", "numpy.linalg._umath_linalg.solve1"),
         ([*BACKWARD[:1], Frame("futex", "<system-call>", 0)], "torch.Tensor.backward", "futex"),
+        ([*SOLVE[:1], Frame("?", "<built-in>", 0)], "numpy.solve", "numpy.solve"),
         ([Frame("step", "/job/rules.txt", 3)], "", ""),
         ([], "", ""),
     ],
