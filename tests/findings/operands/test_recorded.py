@@ -97,11 +97,11 @@ def features(frames, window):
 def own_features(frames, window):
     return np.abs(np.fft.rfft(frames * window))
 
-end = MPI.COMM_WORLD.bcast(time.time()) + 4
+end = MPI.COMM_WORLD.bcast(time.time()) + 8
 while time.time() < end:
     turn = int(2 * (end - time.time()))
     frames = np.random.default_rng(turn).random((300, 512))
-    own = np.random.default_rng([turn, rank]).random((300, 512))
+    own = np.random.default_rng([turn, rank]).random((100, 512))
     while int(2 * (end - time.time())) == turn:
         features(frames, window)
         own_features(own, window)
