@@ -33,7 +33,7 @@ class CallCosts:
     ranks: SmallCodes  # of its communicator
     curves: Mapping[tuple[str, int], Curve]  # by operation and number of ranks
     alike: Mapping[tuple[str, int], Curve]
-    """Of MPI's operations without a curve, whose calls on one host are small and of one size.
+    """Of operations without a curve, whose calls on one host are small and of one size.
 
     They are made of latency: what more bytes in such a call take is reckoned, and not measured.
     """
@@ -126,11 +126,10 @@ def is_reckoned(results: Results) -> bool:
 
 
 def _alike(results: Results) -> dict[tuple[str, int], Curve]:
-    """Curves of MPI's operations of which all calls are small and within one class of sizes.
+    """Curves of operations of which all calls are small and within one class of sizes.
 
-    Inside a host memory carries the bytes, at no less than the rate of an ordinary network; other
-    libraries than MPI may send them over sockets. Sizes of several classes that give no fit, or too
-    few calls, tell nothing.
+    Inside a host memory carries the bytes, through sockets as well, at no less than the rate of an
+    ordinary network. Sizes of several classes that give no fit, or too few calls, tell nothing.
     """
     cost = results.collective_cost
     is_one_host = len({rank.host for rank in results.trace.ranks}) == 1
@@ -139,7 +138,7 @@ def _alike(results: Results) -> dict[tuple[str, int], Curve]:
     found, known = {}, _curves(cost)
     for name, ranks in {(one.name, one.ranks) for one in cost.classes}.difference(known):
         usual, *others = (one for one in cost.classes if (one.name, one.ranks) == (name, ranks))
-        is_known = name.startswith("MPI_") and not others and usual.calls >= FEWEST_CALLS
+        is_known = not others and usual.calls >= FEWEST_CALLS
         if is_known and usual.size_bytes < SMALL_BYTES:
             moved = usual.size_bytes * float(
                 bus_factor(np.array([code_of(name)]), np.array([ranks]))[0]

@@ -162,11 +162,21 @@ class NetworkFacts:
     def own_status(self, cause: Cause) -> Status:
         """What the seconds of a cause deserve, at most the status of the whole transfer."""
         claim = self.whole.of(self.claim_s(cause))
-        own = self._status_at(claim.share)
         if cause is Cause.SMALL and self.gain_s(FUSED):
-            own = Status.FAIL if claim.share >= thresholds.FAIL_SHARE else Status.WARN
-        own = thresholds.unless_chance(own, claim)
+            return self._status_of_fused(claim)
+        own = thresholds.unless_chance(self._status_at(claim.share), claim)
         return max(own, self.status(), key=lambda status: status.order)
+
+    def _status_of_fused(self, claim: Gain) -> Status:
+        """The status of collectives that are to be fewer, as much as usual ones take.
+
+        Fewer of them take less time whatever each one waits for, be it a CPU.
+        """
+        own = Status.FAIL if claim.share >= thresholds.FAIL_SHARE else Status.WARN
+        own = thresholds.unless_chance(own, claim)
+        if self.is_contended and min(claim.share, self.usual_share) >= TRANSFER_FAIL_SHARE:
+            return own
+        return max(own, self.status(), key=lambda one: one.order)
 
 
 def halved(results: Results, facts: NetworkFacts, edits: Sequence[Edit] = (HALVED, TWICE)) -> Gain:

@@ -156,8 +156,9 @@ DIAGNOSIS = Diagnosis(
         "Where transfer matters and most of it goes into collectives below 64 KiB, several in "
         "each step or in quick succession, one for all of them saves their latency. Replays the "
         "run with allreduces in quick succession fused, by the latency and bandwidth fitted to "
-        "it. Where all calls of an operation of MPI are within one power of two, on one host, what "
-        "one for all takes is reckoned, as latency and 1 GB/s: memory is taken to carry the bytes."
+        "it. Where all calls of an operation are within one power of two, on one host, what one "
+        "for all takes is reckoned, as latency and 1 GB/s: memory is taken to carry the bytes. "
+        "Fewer calls take less time also where ranks wait for CPUs in them."
     ),
     judge=judge,
     needs=(unknown,),
