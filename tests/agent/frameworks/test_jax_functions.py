@@ -2,12 +2,13 @@
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from perfscope.agent.perfscope_agent.frameworks.jax_functions import Uses
+from perfscope.agent.perfscope_agent import steps
+from perfscope.agent.perfscope_agent.frameworks.jax_functions import Order, Uses
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -51,3 +52,49 @@ def test_what_is_given_each_time_is_no_batch_there() -> None:
     frozen = np.zeros((5, 5))
     assert samples(apart=False, fixed=frozen)[1:] == [7] * 7
     assert samples(apart=False, changes=False)[2:] == [0] * 6
+
+
+def test_what_stays_the_same_beside_a_batch_is_none() -> None:
+    """As the edges of a graph that each call is given behind the samples."""
+    uses, edges, weights = Uses("forces", devices_first=False), np.zeros((5, 2)), np.zeros((3, 2))
+    for _ in range(3):
+        found = uses.before((weights, np.zeros((7, 3)), edges), {})
+        weights = np.zeros((3, 2))
+        uses.after((weights,))
+    assert found == 7
+
+
+class _NoSteps:
+    """A cycle that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.cuts = 0
+
+    def add(self, unit: steps.Unit) -> None:
+        """A call that trains."""
+
+    def cut(self) -> None:
+        """A call that is no part of a step."""
+        self.cuts += 1
+
+
+@pytest.mark.parametrize(("turn", "is_apart"), [("dsgu", False), ("dssgu", False), ("dgugu", True)])
+def test_what_is_called_once_a_step_is_part_of_it(
+    monkeypatch: pytest.MonkeyPatch, *, turn: str, is_apart: bool
+) -> None:
+    """`s` draws samples, `g` computes gradients, `u` updates: however many of a step train."""
+    monkeypatch.setattr(Uses, "has_gradients", False)
+    functions = {name: Uses(name, devices_first=False) for name in "dsgu"}
+    order = Order(cast("steps.Cycle", _NoSteps()))
+    state = {name: np.zeros(3) for name in "su"}
+    for name in turn * 8:
+        uses = functions[name]
+        uses.look_around(order.rounds)
+        uses.before((state.get(name, np.zeros((7, 3))),), {})
+        if name == "g":
+            uses.computes_gradients()
+        state[name] = result = np.zeros(3)
+        uses.after(result)
+        order.add(uses, steps.Unit("jax", name, start_ns=0, end_ns=1, samples=0))
+    assert functions["d"].is_apart is is_apart
+    assert functions["u"].trains

@@ -220,7 +220,7 @@ def _note(rec: recorder.Recorder, uses: Uses, unit: steps.Unit, result: Any) -> 
 
 
 def _samples(uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    uses.look_around(_order.trained)
+    uses.look_around(_order.rounds)
     samples: int = wrap.asked(0, uses.before, args, kwargs)  # a static argument may be anything
     return samples
 

@@ -34,10 +34,10 @@ class Uses:
         self.name = name
         self.calls = 0
         self.trains: bool | None = None  # None: not known yet
-        self._computes_gradients = False
+        self.computed_gradients = False
         self._is_fed_back = False  # it is given again what it returned
         self.is_apart = False  # not called once a step, as what evaluates
-        self._trained_before = 0
+        self._rounds_before = 0
         self._devices_first = devices_first
         self._returned: list[Any] = []  # weak references
         self._given: list[Any] = []  # weak references to what the call before was given
@@ -46,21 +46,24 @@ class Uses:
 
     def computes_gradients(self) -> None:
         """A gradient was computed in it."""
-        Uses.has_gradients = self._computes_gradients = self.trains = True
+        Uses.has_gradients = self.computed_gradients = self.trains = True
 
-    def look_around(self, trained: int) -> None:
-        """A call begins after so many training calls of the program, its own among them."""
-        since = trained - self._trained_before
-        self._trained_before = trained
+    def look_around(self, rounds: int) -> None:
+        """A call begins after so many rounds of the functions that train."""
+        since = rounds - self._rounds_before
+        self._rounds_before = rounds
         if since:
             self.is_apart = since > 1
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        """A call begins; the samples that it works on, 0 unknown."""
+        """A call begins; the samples that it works on, 0 unknown.
+
+        Where some functions compute gradients, others are given these, and no samples.
+        """
         self.calls += 1
         if self.calls <= _LOOKED_AT + 1:
             self._look(args, kwargs)
-        if self._batch is None:
+        if self._batch is None or (Uses.has_gradients and not self.computed_gradients):
             return 0
         try:
             batch = kwargs[self._batch] if isinstance(self._batch, str) else args[self._batch]
@@ -72,9 +75,7 @@ class Uses:
         """A call is over."""
         if self.calls > 1:
             is_beside = self.is_apart and Uses.has_gradients
-            self.trains = self._computes_gradients or (self._is_fed_back and not is_beside)
-        if self.trains:
-            self._trained_before += 1  # it is none of those since
+            self.trains = self.computed_gradients or (self._is_fed_back and not is_beside)
         is_known = self.calls > _LOOKED_AT
         leaves = [] if is_known else leaves_of(result)
         self._returned = [reference for leaf in leaves for reference in weak(leaf)]
@@ -82,6 +83,7 @@ class Uses:
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         returned, given = _alive(self._returned), _alive(self._given)
         self._batch, self._within, self._given = None, None, []
+        is_new = False
         for place, value in [*enumerate(args), *kwargs.items()]:
             leaves = leaves_of(value)
             self._given += [reference for leaf in leaves for reference in weak(leaf)]
@@ -89,8 +91,9 @@ class Uses:
                 self._is_fed_back = True
                 if self._batch is None or self._within is not None:
                     self._look_within(place, leaves, returned | given)
-            elif _is_batch(leaves):
+            elif _is_batch(leaves) and (not is_new or given.isdisjoint(map(id, leaves))):
                 self._batch, self._within = place, None
+                is_new = given.isdisjoint(map(id, leaves))
 
     def _look_within(self, place: Any, leaves: list[Any], known: set[int]) -> None:
         """Looks for a batch in one argument for all, as libraries that take modules apart have."""
@@ -120,18 +123,30 @@ class Order:
     def __init__(self, cycle: steps.Cycle) -> None:
         self._cycle = cycle
         self._waiting: list[tuple[Uses, steps.Unit, bool]] = []
-        self.trained = 0  # training calls so far
+        self.rounds = 0
+        """How often a function that trains was called again, at most once for each one in turn.
+
+        A step may call several: one computes gradients, and another one updates with them. Where
+        some compute gradients, these alone count: others may draw samples, several times a step.
+        """
+        self._in_round: set[int] = set()
 
     def add(self, uses: Uses, unit: steps.Unit) -> None:
         """Takes a call that is over."""
-        if uses.trains:
-            self.trained += 1
+        if uses.computed_gradients or (uses.trains and not Uses.has_gradients):
+            self._count(id(uses))
         self._waiting.append((uses, unit, uses.is_apart))
         while self._waiting:
             first = self._waiting[0][0]
             if first.trains is None and len(self._waiting) <= _MOST_UNDECIDED:
                 break
             self._give(*self._waiting.pop(0))
+
+    def _count(self, function: int) -> None:
+        if function in self._in_round:
+            self.rounds += 1
+            self._in_round.clear()
+        self._in_round.add(function)
 
     def goes_on_until(self, now_ns: int) -> bool:
         """The program waited for what it has called; whether the last call trained.
