@@ -136,6 +136,20 @@ def test_a_loss_is_mainly_where_more_than_half_of_it_is(
         assert rows["Line to open"].endswith(" (the largest loss is in no one line)")
 
 
+@pytest.mark.parametrize(("once", "is_told"), [(3, True), (1, False)])
+def test_of_what_comes_once_that_is_known(once: int, *, is_told: bool) -> None:
+    document = without_findings(largest_loss=0)
+    part(document, 3.0, id="communication_other", label="Communication: other")
+    document["breakdown"] = document["breakdown"][-1:]
+    entry = document["losses"]["entries"][0] | {"kind": "communication", "where": None}
+    document["losses"]["entries"] = [
+        entry | {"ns": once, "pattern": "once"},
+        entry | {"ns": 2, "pattern": "varying"},
+    ]
+    why = unexplained.ONCE if is_told else unexplained.OPEN
+    assert told(document)["To look at"].endswith(f": {why}.")
+
+
 def test_a_line_to_look_at_stands_beside_a_largest_loss_that_is_in_none() -> None:
     document = without_findings(largest_loss=1)
     part(document, 3.0, id="communication_other", label="Communication: other")

@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from perfscope.arrays import Floats, Ints
+from perfscope.arrays import Floats, Ints, is_one_of
+from perfscope.attribution.activities import ACTIVITIES, stack_activities
 from perfscope.attribution.preparation import Prepared
+from perfscope.judging import MAIN
 from perfscope.metrics.host.memory_kinds import KindGrowth, enough_before, growing_kind
 from perfscope.metrics.host.resource_use import MIN_SLOPE_POINTS, theil_sen
-from perfscope.schema.enums import PhaseKind
+from perfscope.schema.enums import Activity, PhaseKind
 from perfscope.structures import dataclass
 from perfscope.student_t import student_95
 from perfscope.trace.model import Rank
@@ -27,6 +29,9 @@ LEAST_STEADY_S = 8.0
 LEVELING = 0.5
 """A last quarter that rises by less than this share of the mean rise levels off."""
 
+SET_UP = [ACTIVITIES.index(one) for one in (Activity.IMPORTING, Activity.COMPILING)]
+"""What makes a rank larger until it can begin."""
+
 CALLED = (PhaseKind.PREDICT, PhaseKind.EVALUATE, PhaseKind.CHECKPOINT, PhaseKind.TRAIN)
 """Kinds of phases that are counted beside steady growth."""
 
@@ -35,8 +40,9 @@ CALLED = (PhaseKind.PREDICT, PhaseKind.EVALUATE, PhaseKind.CHECKPOINT, PhaseKind
 class MemoryGrowth:
     """How the resident memory of one rank grew over its focus of analysis.
 
-    What comes before the first step or phase, and the first half of what comes after it, may be
-    warm-up: libraries load, compile and fill their caches. What still grows in the second half, in
+    What comes before the first step or phase, or, without these, while modules are imported and
+    code is compiled, and the first half of what comes after it, may be warm-up: libraries load,
+    compile and fill their caches. What still grows in the second half, in
     every quarter of it, is steady. `calls` counts the marked phases that began there, by name, and
     `steps` the steps that ended there. Warm-up ends when memory has come to the line on which it
     then stays. `phases` tells how much of the growth of the second half came while the rank was in
@@ -73,8 +79,9 @@ def _growth(prepared: Prepared, position: int) -> MemoryGrowth | None:
     if len(rows) < 2 * QUARTERS * MIN_QUARTER_SAMPLES:
         return None
     times, rss = rows["t"].astype(np.int64), rows["rss_bytes"].astype(np.int64)
-    begin = max(int(times[0]), _first_work(prepared, position))
-    half = int(np.searchsorted(times, (begin + int(times[-1])) // 2))
+    began = _first_work(prepared, position) or _set_up(prepared, position)
+    begin = max(int(times[0]), began)
+    half = int(np.searchsorted(times, min(begin + int(times[-1]), 2 * int(times[-1])) // 2))
     seconds = float(times[-1] - times[half]) / 1e9
     if seconds < LEAST_STEADY_S:
         return None
@@ -119,6 +126,19 @@ def _first_work(prepared: Prepared, position: int) -> int:
     part = prepared.parts[position]
     starts = [int(table["t0"][0]) for table in (part.rank.steps, part.phases) if len(table)]
     return min(starts, default=0)
+
+
+def _set_up(prepared: Prepared, position: int) -> int:
+    """When a rank without steps and phases was set up; 0 where that is not known.
+
+    Until then its main thread was seen more often importing modules and compiling code than not,
+    by more samples than until any other moment.
+    """
+    seen = prepared.focus.within(prepared.parts[position].rank.main_stacks)
+    prepares = is_one_of(stack_activities(prepared.trace), SET_UP).take(seen["stack"])
+    ahead = np.cumsum(prepares - MAIN)
+    last = int(np.argmax(ahead)) if len(ahead) else 0
+    return int(seen["t"][last]) if len(ahead) and ahead[last] > 0 else 0
 
 
 def _steady_slope(times: Ints, rss: Ints) -> float:

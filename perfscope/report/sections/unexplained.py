@@ -9,7 +9,7 @@ from perfscope.report.palette import LOST_FILLS
 from perfscope.report.sections import breakdown
 from perfscope.schema.analysis import Analysis
 from perfscope.schema.common import Place
-from perfscope.schema.enums import Account, LossKind, Status
+from perfscope.schema.enums import Account, LossKind, LossPattern, Status
 from perfscope.schema.findings import FindingRow
 from perfscope.schema.time import SMALLER_CAUSE
 from perfscope.structures import dataclass
@@ -22,6 +22,7 @@ BY_NOTE = {
 
 OF_HOST = "part of that may be due to the busy host; record again to see the rest"
 NEEDED = "needed, as far as was checked"
+ONCE = "it comes once, however long the run is"
 OPEN = "why is not known"
 
 
@@ -96,8 +97,17 @@ def _told(result: Analysis, rows: list[breakdown.Row]) -> Unexplained | None:
         why = OF_HOST
     elif role == Account.COMMUNICATION_TRANSFER.value and _was_checked(note):
         why = NEEDED
+    elif _is_once(result, role):
+        why = ONCE
     share = f"{percent(_share(rows))} of the {seconds(result.run.wall_s)} run"
     return Unexplained(f"{what} ({share})", why, where, name if is_noted else "")
+
+
+def _is_once(result: Analysis, role: str) -> bool:
+    """Whether more than half of it is in losses that came once."""
+    mine = [one for one in result.losses.entries if breakdown.cause_role(one) == role]
+    once_ns = sum(one.ns for one in mine if one.pattern is LossPattern.ONCE)
+    return 2 * once_ns > sum(one.ns for one in mine)
 
 
 def _where(result: Analysis, role: str) -> Place | None:
