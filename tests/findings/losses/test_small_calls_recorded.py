@@ -17,7 +17,7 @@ from perfscope_agent import pace
 pace._SHARE = pace.Budget.SHARE = 0.5  # what looks cost on a slow machine keeps none of them away
 is_cured = sys.argv[1] == "cured"
 draw = np.random.default_rng(1)
-end = time.thread_time() + 3
+end = time.thread_time() + 6
 """
 STENCIL = (
     HEAD
