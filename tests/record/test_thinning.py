@@ -42,6 +42,17 @@ for step in range(300):
         for _ in range(200):
             world.Sendrecv(one, 0, 1, other, 0, 1)
 """
+STORM = """
+import time
+from mpi4py import MPI
+world, number = MPI.COMM_WORLD, bytearray(8)
+ends = time.monotonic() + 9
+while time.monotonic() < ends:
+    for _ in range(40):
+        world.Sendrecv_replace(number, 1 - world.rank, 0, 1 - world.rank, 0)
+    time.sleep(0.016)
+"""
+"""Some 2,500 messages a second for 9 seconds, and no collective among them."""
 
 
 def recorded(
@@ -216,6 +227,20 @@ def test_without_steps_collectives_cut_the_run(mpich: Mpi, tmp_path: Path) -> No
     assert {rank.thinning.source for rank in trace.ranks if rank.thinning} == {
         WindowSource.COLLECTIVE
     }
+
+
+def test_where_nothing_is_collective_the_clock_cuts_the_run(mpich: Mpi, tmp_path: Path) -> None:
+    """What finds room of it lasts some five seconds."""
+    program = tmp_path / "storm.py"
+    program.write_text(STORM, encoding="ascii")
+    trace = recorded(mpich, tmp_path, RANKS, program=program)
+    for rank in trace.ranks:
+        assert rank.dropped_records == 0
+        assert rank.thinning is not None
+        assert (rank.thinning.source, rank.thinning.level > 0) == (WindowSource.TIME, True)
+    kept = spliced(trace).kept
+    assert kept is not None
+    assert kept.windows >= FIRST + LAST
 
 
 def test_where_few_steps_find_room_the_longest_leave_it_to_those_of_chance(

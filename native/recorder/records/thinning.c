@@ -7,6 +7,7 @@
 #define MAX_WINDOWS (1u << 20) /* 24 bytes each, and none before it is needed */
 #define SPARE_WINDOWS 1024u /* for those that end while others are taken out */
 #define FIRST_WINDOWS 8u
+#define MOST_AHEAD 64u /* windows of the clock in front of these, while a program starts: eight seconds of it */
 #define LAST_WINDOWS 8u
 #define UNUSUAL_WINDOWS 16u /* the longest ones, kept beside those of chance */
 #define UNUSUAL_PART 16u /* of all windows: where few find room, these leave it to those of chance */
@@ -109,7 +110,23 @@ typedef struct {
     uint64_t ns[UNUSUAL_WINDOWS + 1];
 } lengths;
 
-/* What a window is unusual by: its step, and what passed before that. A second of the clock is never. */
+static bool is_of_clock(const window *at)
+{
+    const ps_record *record = &ps_recorder.slots[at->slot];
+    return record->kind != PS_KIND_STEP && record->op == PS_WINDOW_TIME;
+}
+
+/* How many of the first windows are always kept. */
+static uint32_t first_windows(void)
+{
+    uint32_t ahead = 0;
+    while (ps_recorder.header->thinning.source != PS_WINDOW_TIME && ahead < MOST_AHEAD && ahead < thinning.count &&
+           is_of_clock(&thinning.windows[ahead]))
+        ahead++;
+    return ahead + FIRST_WINDOWS;
+}
+
+/* What a window is unusual by: its step, and what passed before that. A window of the clock is never. */
 typedef struct {
     uint64_t step_ns, before_ns;
 } extent;
@@ -119,7 +136,7 @@ static extent extent_of(const window *at)
     const ps_record *record = &ps_recorder.slots[at->slot];
     uint64_t all_ns = at->t1_ns - at->t0_ns;
     if (record->kind != PS_KIND_STEP)
-        return (extent){record->op == PS_WINDOW_TIME ? 0 : all_ns, 0};
+        return (extent){is_of_clock(at) ? 0 : all_ns, 0};
     uint64_t step_ns = record->t1_ns - record->t0_ns;
     return (extent){step_ns, all_ns > step_ns ? all_ns - step_ns : 0};
 }
@@ -141,9 +158,9 @@ static void choose_windows(uint32_t level)
 {
     ps_acquire(&thinning.lock);
     __atomic_store_n(&ps_recorder.header->thinning.level, level, __ATOMIC_SEQ_CST);
-    uint32_t last = thinning.count > LAST_WINDOWS ? thinning.count - LAST_WINDOWS : 0;
+    uint32_t first = first_windows(), last = thinning.count > LAST_WINDOWS ? thinning.count - LAST_WINDOWS : 0;
     lengths steps = {{0}}, before = {{0}};
-    for (uint32_t i = FIRST_WINDOWS; i < thinning.count; i++) {
+    for (uint32_t i = first; i < thinning.count; i++) {
         extent length = extent_of(&thinning.windows[i]);
         note_length(&steps, length.step_ns);
         note_length(&before, length.before_ns);
@@ -155,7 +172,7 @@ static void choose_windows(uint32_t level)
         window *at = &thinning.windows[i];
         extent length = extent_of(at);
         bool is_unusual = length.step_ns > step_ns || length.before_ns > before_ns;
-        if (i < FIRST_WINDOWS || i >= last || is_unusual || ps_is_selected(at->number, level))
+        if (i < first || i >= last || is_unusual || ps_is_selected(at->number, level))
             thinning.windows[kept++] = *at;
         else if (!take_out(&ps_recorder.slots[at->slot], PS_KIND_STEP))
             take_out(&ps_recorder.slots[at->slot], PS_KIND_WINDOW);
