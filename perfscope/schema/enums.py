@@ -87,7 +87,7 @@ class WindowUnit(Named):
 
     STEPS = "steps", "steps"
     COLLECTIVES = "collectives", "parts of 32 collectives", "On MPI_COMM_WORLD."
-    SECONDS = "seconds", "seconds", "Of the wall clock."
+    TIME = "time", "short parts of the run", "Of a second of the wall clock or less."
 
 
 class PhaseKind(IntEnum):

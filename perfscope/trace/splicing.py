@@ -34,7 +34,7 @@ def spliced(trace: Trace) -> Trace:
     level = max((rank.thinning.level for rank in trace.ranks if rank.thinning), default=0)
     if level == 0 or trace.kept is not None:
         return trace
-    source = max(rank.thinning.source for rank in trace.ranks if rank.thinning)
+    source = _longest(trace)
     numbers = _common(trace, source)
     numbers = numbers[is_selected(numbers, level)]
     if len(numbers) < FEWEST_WINDOWS:
@@ -67,6 +67,19 @@ def _unspliced(trace: Trace, source: WindowSource, count: int) -> Trace:
     )
     told = Damage("thinned_away", text, SPOILS_COMPARISON)
     return replace(trace, damage=[*(one for one in trace.damage if one.id != told.id), told])
+
+
+def _longest(trace: Trace) -> WindowSource:
+    """What the windows end with that reach over the longest part of the run on all ranks.
+
+    A program may begin without steps, and one that has no collectives call one at its end.
+    """
+
+    def reach_ns(source: WindowSource) -> int:
+        ends = (rank.windows["t1"][rank.windows["source"] == source] for rank in trace.ranks)
+        return min(int(np.ptp(one)) if len(one) else 0 for one in ends)
+
+    return max(WindowSource, key=lambda source: (reach_ns(source), source))
 
 
 def _of(rank: Rank, source: WindowSource) -> Table:

@@ -51,8 +51,9 @@ while time.monotonic() < ends:
     for _ in range(40):
         world.Sendrecv_replace(number, 1 - world.rank, 0, 1 - world.rank, 0)
     time.sleep(0.016)
+world.Barrier()
 """
-"""Some 2,500 messages a second for 9 seconds, and no collective among them."""
+"""Some 2,500 messages a second for 9 seconds, and a single collective behind them."""
 
 
 def recorded(
@@ -229,7 +230,9 @@ def test_without_steps_collectives_cut_the_run(mpich: Mpi, tmp_path: Path) -> No
     }
 
 
-def test_where_nothing_is_collective_the_clock_cuts_the_run(mpich: Mpi, tmp_path: Path) -> None:
+def test_where_hardly_anything_is_collective_the_clock_cuts_the_run(
+    mpich: Mpi, tmp_path: Path
+) -> None:
     """What finds room of it lasts some five seconds."""
     program = tmp_path / "storm.py"
     program.write_text(STORM, encoding="ascii")
@@ -237,9 +240,10 @@ def test_where_nothing_is_collective_the_clock_cuts_the_run(mpich: Mpi, tmp_path
     for rank in trace.ranks:
         assert rank.dropped_records == 0
         assert rank.thinning is not None
-        assert (rank.thinning.source, rank.thinning.level > 0) == (WindowSource.TIME, True)
+        assert rank.thinning.level > 0
     kept = spliced(trace).kept
     assert kept is not None
+    assert kept.source is WindowSource.TIME
     assert kept.windows >= FIRST + LAST
 
 

@@ -88,7 +88,7 @@ def _phase(whole: Prepared, rank: int, account: int, span: tuple[int, int]) -> s
 UNITS = {
     WindowSource.STEP: WindowUnit.STEPS,
     WindowSource.COLLECTIVE: WindowUnit.COLLECTIVES,
-    WindowSource.TIME: WindowUnit.SECONDS,
+    WindowSource.TIME: WindowUnit.TIME,
 }
 NO_COMMUNICATION = codes_mask(
     {
