@@ -102,12 +102,12 @@ def _simulates(trace: Trace, activity: Ints, timelines: Sequence[Timeline], by_r
 
 
 def _is_of_paths(trace: Trace, by_stack: Floats) -> bool:
-    """Whether no path of calls of the program's own leads to most of some stacks' time."""
+    """Whether no path of calls of the program's own leads to nearly all of some stacks' time."""
     paths: defaultdict[tuple[Function, ...], float] = defaultdict(float)
     for place in np.flatnonzero(by_stack > 0).tolist():
         frames = (trace.frames[one] for one in trace.stacks[place])
         paths[tuple(one.key for one in frames if is_user_file(one.file))] += by_stack[place]
-    return bool(max(paths.values(), default=0.0) <= MAIN * by_stack.sum())
+    return bool(max(paths.values(), default=0.0) <= ALONE * by_stack.sum())
 
 
 def _by_stack(trace: Trace, timelines: Sequence[Timeline]) -> Floats:

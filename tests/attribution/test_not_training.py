@@ -140,6 +140,7 @@ def is_told(*asleep: float, places: int = 1) -> bool:
 def test_ranks_simulate_their_work_where_all_of_them_do_little_but_sleep() -> None:
     assert not is_told(0.99, 0.99)
     assert not is_told(0.95, 0.9, places=3)
+    assert not is_told(0.95, 0.9, places=2)
     assert is_told(0.95, 0.9), "a pause lies in one place"
     assert is_told(0.95, 0.3, places=3), "one rank alone sleeps: the others wait for it"
     assert is_told(0.6, 0.6, places=3), "much of the work is real: pauses are none of it"

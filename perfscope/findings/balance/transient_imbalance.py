@@ -56,8 +56,7 @@ def judge(run: Facts) -> Outcome:
         return _moves(run, moving)
     found = run.imbalance_judgment
     own = run.own_lateness
-    is_claimed = found.status.is_fault and not (found.facts.is_bound or found.is_explained)
-    if own is not None and not is_claimed:
+    if own is not None:
         return _of_own_work(run, found, own)
     if found.status is Status.PASS or found.facts.pattern is not Pattern.ALTERNATING:
         return passed(_passed(found), Confidence.MEDIUM)
@@ -241,12 +240,12 @@ DIAGNOSIS = Diagnosis(
     subject="Ranks that are late by turns",
     evidence="work by rank, serialization efficiency, who came last how often",
     gain_from=(
-        "a replay in which work that takes far longer than usual takes the usual time. Where that "
-        "claims nothing, as ranks wait for CPUs, step times just vary, or a late rank stays late "
+        "what surely differs by the ranks' own CPU time, as a bound: a replay without waiting for "
+        "CPUs in which the work between two meetings of the ranks is dealt out equally, and no "
+        "more than they wait. Where nothing does, a replay in which work that takes far longer "
+        "than usual takes the usual time; where step times just vary, or a late rank stays late "
         f"for several steps (autocorrelation of at least {thresholds.PERSISTENT:g} and two "
-        "standard errors), only what differs by the ranks' own CPU time is claimed, as a bound: a "
-        "replay without waiting for CPUs in which the work between two meetings of the ranks is "
-        "dealt out equally"
+        "standard errors), a bound that is only told"
     ),
     counts_from=(
         f"these are reported (info) from {100 * FAIL_SHARE_UPPER_BOUND:g} % on and warned of from "

@@ -7,6 +7,7 @@ import pytest
 
 from perfscope.findings.balance.transient_imbalance import DIAGNOSIS, UNEVEN
 from perfscope.findings.core.finding import Finding
+from perfscope.findings.core.gain import waited_s
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
@@ -125,20 +126,20 @@ def test_equal_work_on_shared_cpus_stays_quiet(seed: int, clocks: bool) -> None:
     assert found.title != f"{UNEVEN}, though equal in total"
 
 
-def test_unequal_work_is_told_wherever_nothing_else_claims_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Ranks wait for CPUs by turns, though not those that are late, which is then no claim."""
+def test_of_unequal_work_no_more_than_the_waiting_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not it would save more to do without what is beyond the usual: it is work."""
     results = compute(recorded(meeting(0, steps=150, own_s=LENGTHS_S, waited_s=0.04)), Options())
     run = Facts(results, SegmentReplay(results))
     before = run.imbalance_judgment
     facts = replace(before.facts, is_bound=False)
-    for status, is_own in ((Status.INFO, True), (Status.FAIL, False)):
+    for status in (Status.INFO, Status.FAIL):
         planted = replace(before, facts=facts, is_explained=False, status=status)
         monkeypatch.setitem(run.__dict__, "imbalance_judgment", planted)
         found = DIAGNOSIS.judge(run)
         assert isinstance(found, Finding)
-        assert found.title.startswith(UNEVEN) == is_own
+        assert found.title.startswith(UNEVEN)
+        assert found.gain is not None
+        assert found.gain.seconds <= waited_s(results)
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.15])
