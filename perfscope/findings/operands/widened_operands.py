@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
+
 from perfscope.findings.core import thresholds, wording
 from perfscope.findings.core.diagnosis import RANK_BY_RANK, Diagnosis, Outcome
 from perfscope.findings.core.finding import Evidence, Finding, Gain, passed
@@ -21,9 +23,9 @@ from perfscope.findings.facts.hot_operands import (
     saved_of_ranks,
     shape_of,
 )
-from perfscope.judging import MAIN
+from perfscope.judging import MAIN, SMALL_BYTES
 from perfscope.metrics.communication.call_sites import MOST_PLACES
-from perfscope.schema.enums import Confidence
+from perfscope.schema.enums import Confidence, Status
 from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.units import listed
@@ -36,6 +38,10 @@ WHY_DOUBLE = (
     "Random numbers, means and quotients of integers are double in NumPy unless it is told "
     "otherwise; since NumPy 2 so is an array that is combined with a number taken from a double "
     "one, as in `field * array.min()`: write `field * float(array.min())`."
+)
+ALL_SINGLE = (
+    "If single precision is enough, make the arrays single where they are made "
+    "(`.astype(np.float32)`, `dtype=np.float32`), and compare the results."
 )
 HALF_LEFT = (
     "That is half of the time of lines that compute in double precision, their messages included; "
@@ -53,7 +59,7 @@ def judge(run: Facts) -> Outcome:
     results = run.results
     meetings = _meetings(run)
     if not meetings:
-        return passed("No array in single precision was seen to meet one in double precision.")
+        return _all_double(run)
     frame, (single, double) = next(iter(meetings.items()))
     own = [[one for one in sites if _is_double(one) or widened(one)] for sites in run.worked_on]
     gain = _gain(run, own)
@@ -88,6 +94,47 @@ def judge(run: Facts) -> Outcome:
         actions=(_action(cause), *(() if cause.double.is_number else (WHY_DOUBLE,))),
         overlaps=("slow_operands", "repeated_work"),
     )
+
+
+def _all_double(run: Facts) -> Outcome:
+    """What is said where all arrays are in double precision.
+
+    Whether single is enough no recording tells; to what learns it is, as a rule.
+    """
+    own = [[one for one in sites if _is_double(one) and _is_large(one)] for sites in run.worked_on]
+    gain = _gain(run, own)
+    seen = (one for site in chain(*run.worked_on) for one in site.operands)
+    is_mixed = any(one.dtype == SINGLE and one.elements > 1 for one in seen)
+    if is_mixed or not thresholds.deserved(gain).is_fault:
+        return passed("No array in single precision was seen to meet one in double precision.")
+    spent_s: defaultdict[Frame, float] = defaultdict(float)
+    for rank, sites in zip(run.results.trace.ranks, own, strict=True):
+        for frame in {site.frame for site in sites}:
+            spent_s[frame] += run.line_samples.seconds(rank, {frame})
+    frames = sorted(spent_s, key=lambda one: -spent_s[one])
+    operands = [one for sites in own for site in sites for one in site.operands]
+    learns = any(one.is_parameter or one.has_gradient for one in operands)
+    return Finding(
+        status=Status.WARN if learns else Status.INFO,
+        title=f"{wording.place(frames[0])} computes in double precision",
+        summary=(
+            "Lines that work on large arrays in double precision would take half as long in "
+            f"single: {wording.saving(run.results, gain.seconds, is_bound=True)}. Whether seven "
+            "digits are enough, no recording tells; for training most models they are."
+        ),
+        gain=gain if learns else None,
+        is_inferred=learns,
+        confidence=Confidence.LOW,
+        where=tuple(frames[:MOST_PLACES]),
+        evidence=_others(chain(*own), ""),
+        actions=(ALL_SINGLE,),
+    )
+
+
+def _is_large(site: WorkedOn) -> bool:
+    """Whether what it takes is so large that the call itself takes little of its time."""
+    largest = max((one.elements for one in site.operands), default=0)
+    return largest * np.dtype(DOUBLE).itemsize >= SMALL_BYTES
 
 
 def _where(cause: Meeting, meetings: Iterable[Frame]) -> tuple[Frame, ...]:
@@ -187,7 +234,8 @@ DIAGNOSIS = Diagnosis(
     description=(
         "Looks at the two arrays that an operator takes: where one is in single and the other in "
         "double precision, NumPy converts the first in each call, and all that follows is computed "
-        "in double precision, which takes a CPU twice as long."
+        "in double precision, which takes a CPU twice as long. Where lines that take much of the "
+        "run work on large arrays that are all double, that is noted."
     ),
     judge=judge,
     applies=has_operands,

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from perfscope.schema.enums import Status
 from perfscope.trace.operands import SUBNORMAL_TIMES, worked_on
-from tests.findings.operands.operand_runs import MAIN, STEPS, faults, operand, site
+from tests.findings.operands.operand_runs import MAIN, STEPS, faults, judged, operand, site
 
 
 @pytest.mark.parametrize(
@@ -159,6 +160,25 @@ def test_one_look_at_a_transposed_array_shows_its_type(name: str) -> None:
 )
 def test_arrays_of_one_precision_or_that_do_not_meet(innocent: dict[str, Any]) -> None:
     assert faults(innocent) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({}, Status.INFO),
+        ({"kind": "parameter"}, Status.WARN),
+        ({"elements": [100, 100], "shape": [10, 10]}, Status.PASS),
+        ({"dtype": "float32"}, Status.PASS),
+    ],
+    ids=["arrays", "a model", "small", "single"],
+)
+def test_where_all_is_double_that_is_noted(changes: dict[str, Any], status: Status) -> None:
+    """Only of what learns it is told as a possible problem: other programs may need it."""
+    finding = judged(site(operand(contents=10, **changes), contents=10))["widened_operands"]
+    assert finding.status is status
+    if status is not Status.PASS:
+        assert finding.title == "whiten() (train.py:20) computes in double precision"
+    assert (finding.gain is not None) is (status is Status.WARN)
 
 
 def test_a_number_of_numpy_widens_an_array() -> None:
