@@ -1,7 +1,6 @@
 """Why transfer takes long: one cause, so that one finding fires for the same lost time."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
@@ -20,23 +19,20 @@ from perfscope.findings.core.gain import (
 from perfscope.findings.core.one_rank import alone
 from perfscope.findings.facts.cpu_contention import is_disturbed, waited_as_long
 from perfscope.findings.facts.cpu_waits import moving_share, share_on_free_cpus
-from perfscope.findings.facts.transport_settings import Setting, fabric_bytes_per_s, slow_settings
-from perfscope.judging import FAIR_BYTES_PER_S, MAIN, SMALL_BYTES
+from perfscope.findings.facts.large_collectives import classes, has_fair_bandwidth, slow_fabric
+from perfscope.findings.facts.transport_settings import Setting, slow_settings
+from perfscope.judging import MAIN, SMALL_BYTES
 from perfscope.metrics.communication.unhindered import unhindered_transfer_s
 from perfscope.metrics.results import Results
 from perfscope.replay.model import Edit
 from perfscope.replay.replay import Replay
 from perfscope.schema.common import TOLD_STEPS
-from perfscope.schema.communication import CollectiveClass
 from perfscope.schema.enums import Confidence, Status
 from perfscope.structures import dataclass
 from perfscope.units import NS
 
 TRANSFER_FAIL_SHARE = 0.10  # which no real one is
 SMALL_PER_STEP = 4  # small collectives in each step, of which several can be one
-LARGE_BYTES = 1 << 20  # collectives from here on are made of bandwidth
-FABRIC_LEAST_SHARE = 0.1  # of its rate; sockets over a fabric reach about as much
-FEWEST_LARGE_CALLS = 16
 IDEAL = Edit(factor=1.0, network=math.inf)
 TWICE = Edit(factor=1.0, network=2.0)
 HALVED = Edit(factor=1.0, bytes=0.5)
@@ -203,7 +199,7 @@ def network_facts(
     is_large = whole.share >= thresholds.FAIL_SHARE_UPPER_BOUND
     gains = {edit: gain_of(replay, edit) for edit in ASKED} if is_large else {}
     length_s = results.focus.length_ns * NS
-    small, settings, slow = _small(results), slow_settings(results), _slow_fabric(results)
+    small, settings, slow = _small(results), slow_settings(results), slow_fabric(results)
     is_starved = is_crowded or (is_contended and moving_share(results) < TRANSFER_FAIL_SHARE)
     is_told, is_certain = is_large and not is_starved, is_large and is_contended and not is_crowded
     found = NetworkFacts(
@@ -243,12 +239,6 @@ def confidence(facts: NetworkFacts) -> Confidence:
     if facts.is_contended:
         return Confidence.LOW
     return Confidence.HIGH if not facts.whole.is_bound else Confidence.MEDIUM
-
-
-def classes(results: Results) -> tuple[CollectiveClass, ...]:
-    """Collectives by operation and size."""
-    cost = results.collective_cost
-    return cost.classes if cost else ()
 
 
 def transfer_rows(results: Results) -> tuple[Evidence, ...]:
@@ -374,37 +364,6 @@ def _can_be_fused(results: Results, facts: NetworkFacts) -> bool:
     return 0 < least <= facts.small.calls or facts.gain_s(FUSED) > 0
 
 
-def has_fair_bandwidth(results: Results) -> bool:
-    """Whether the large collectives that take most time are as fast as an ordinary network."""
-    large = [c for c in classes(results) if c.size_bytes >= LARGE_BYTES]
-    if not large:
-        return False
-    main = max(large, key=lambda c: c.seconds * c.calls)
-    return main.bus_bytes_per_s >= FAIR_BYTES_PER_S
-
-
 def samples_are_known(results: Results) -> bool:
     """Whether it is known how much is processed between two exchanges."""
     return results.steps.samples_per_s.value is not None
-
-
-def _slow_fabric(results: Results) -> float | None:
-    """Share of the fabric's rate that large collectives between hosts reach, where it is small."""
-    rate = fabric_bytes_per_s(results)
-    if rate is None or len({rank.host for rank in results.trace.ranks}) < 2:
-        return None
-    large = [c for c in classes(results) if c.size_bytes >= LARGE_BYTES]
-    large = [c for c in large if c.ranks == len(results.trace.ranks)]
-    if sum(c.calls for c in large) < FEWEST_LARGE_CALLS:
-        return None
-    most = max(c.bus_bytes_per_s * _ranks_per_card(results, c) for c in large)
-    # ranks that add up numbers themselves are no faster on a faster fabric
-    least = min(FABRIC_LEAST_SHARE * rate, FAIR_BYTES_PER_S)
-    return most / rate if most < least else None
-
-
-def _ranks_per_card(results: Results, of: CollectiveClass) -> int:
-    """How many ranks of a host send other data at once: in an alltoall all of them do."""
-    if "alltoall" not in of.name.lower() and "all_to_all" not in of.name.lower():
-        return 1
-    return max(Counter(rank.host for rank in results.trace.ranks).values())

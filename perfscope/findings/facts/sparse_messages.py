@@ -10,8 +10,8 @@ from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import most_moving, predicted_gain, saved
 from perfscope.findings.facts.facts import Facts
 from perfscope.findings.facts.hot_operands import shape_of
+from perfscope.findings.facts.large_collectives import classes
 from perfscope.findings.facts.needless import Needless
-from perfscope.findings.facts.network_facts import classes
 from perfscope.findings.facts.sampled_places import main_place
 from perfscope.judging import MAIN, NEGLIGIBLE
 from perfscope.metrics.host.hot_lines import NOT_COMPUTING

@@ -12,6 +12,7 @@ from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.cpu_waits import bytes_s
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.large_collectives import classes
 from perfscope.findings.facts.messages import (
     Messages,
     main_messages,
@@ -29,7 +30,6 @@ from perfscope.findings.facts.network_facts import (
     TWICE,
     Cause,
     NetworkFacts,
-    classes,
     confidence,
     halved,
     mean,

@@ -8,12 +8,12 @@ from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.cpu_contention import told_only
 from perfscope.findings.facts.device_facts import is_of_torch
 from perfscope.findings.facts.facts import Facts
+from perfscope.findings.facts.large_collectives import classes
 from perfscope.findings.facts.network_facts import (
     CONTENDED,
     FUSED,
     Cause,
     NetworkFacts,
-    classes,
     confidence,
     told_steps,
     transfer_rows,

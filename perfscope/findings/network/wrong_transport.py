@@ -6,14 +6,8 @@ from perfscope.findings.core.gain import as_bound
 from perfscope.findings.core.wording import exported, unset
 from perfscope.findings.facts import sampled_places
 from perfscope.findings.facts.facts import Facts
-from perfscope.findings.facts.network_facts import (
-    FABRIC_LEAST_SHARE,
-    Cause,
-    NetworkFacts,
-    classes,
-    transfer_rows,
-    unknown,
-)
+from perfscope.findings.facts.large_collectives import FABRIC_LEAST_SHARE, classes
+from perfscope.findings.facts.network_facts import Cause, NetworkFacts, transfer_rows, unknown
 from perfscope.findings.facts.transport_settings import (
     Setting,
     Way,

@@ -105,26 +105,6 @@ def test_many_small_collectives_are_to_be_fused() -> None:
     assert finding.ranks == (0, 1)
 
 
-@pytest.mark.parametrize(("slow_every", "status"), [(1, Status.FAIL), (10, Status.PASS)])
-def test_fewer_calls_wait_less_often_for_cpus(slow_every: int, status: Status) -> None:
-    """Twenty small calls a step, of which all, or each tenth, take long as CPUs are short."""
-    builder, steps = TraceBuilder(2, end_s=10.0), 60
-    for rank, step, begin in builder.steps(steps, 0.1):
-        at = begin + 0.04
-        for call in range(20):
-            end = at + (0.0025 if call % slow_every == 0 else 0.00002)
-            rank.op("MPI_Allreduce", at, end, seq=20 * step + call, sent=512, received=512)
-            at = end
-    for number in range(2):
-        rank = builder.rank(number).set(cpu_count_allowed=1, cpus_allowed="0")
-        for tick in range(100):
-            rank.main_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
-            rank.process_sample(tick / 10, cpu_s=tick / 20, queue_delay_s=tick / 20)
-            rank.cpu_sample(tick / 10, busy_s=tick / 10, used_s=tick / 10, cpus=1)
-    finding = analyze_trace(builder.build()).findings["small_allreduces"]
-    assert finding.status is status
-
-
 def test_one_small_collective_a_step_cannot_be_fused() -> None:
     findings = judged(8, 1, 0.02)
     finding = findings["network_bound"]
