@@ -34,9 +34,7 @@ def spliced(trace: Trace) -> Trace:
     level = max((rank.thinning.level for rank in trace.ranks if rank.thinning), default=0)
     if level == 0 or trace.kept is not None:
         return trace
-    source = _longest(trace)
-    numbers = _common(trace, source)
-    numbers = numbers[is_selected(numbers, level)]
+    source, numbers = _chosen(trace, level)
     if len(numbers) < FEWEST_WINDOWS:
         return _unspliced(trace, source, len(numbers))
     begins, ends = _pieces(trace, source, numbers)
@@ -69,17 +67,17 @@ def _unspliced(trace: Trace, source: WindowSource, count: int) -> Trace:
     return replace(trace, damage=[*(one for one in trace.damage if one.id != told.id), told])
 
 
-def _longest(trace: Trace) -> WindowSource:
-    """What the windows end with that reach over the longest part of the run on all ranks.
+def _chosen(trace: Trace, level: int) -> tuple[WindowSource, Ints]:
+    """What the windows end with that the run is put together from, and their numbers.
 
-    A program may begin without steps, and one that has no collectives call one at its end.
+    Steps come before collectives, and these before the clock, if enough of them are left: a program
+    without collectives may still call one at its end.
     """
-
-    def reach_ns(source: WindowSource) -> int:
-        ends = (rank.windows["t1"][rank.windows["source"] == source] for rank in trace.ranks)
-        return min(int(np.ptp(one)) if len(one) else 0 for one in ends)
-
-    return max(WindowSource, key=lambda source: (reach_ns(source), source))
+    top = max(rank.thinning.source for rank in trace.ranks if rank.thinning)
+    sources = sorted((one for one in WindowSource if one <= top), reverse=True)
+    every = ((one, _common(trace, one)) for one in sources)
+    kept = [(one, numbers[is_selected(numbers, level)]) for one, numbers in every]
+    return next((pair for pair in kept if len(pair[1]) >= FEWEST_WINDOWS), kept[0])
 
 
 def _of(rank: Rank, source: WindowSource) -> Table:
