@@ -78,19 +78,24 @@ class _NoSteps:
         self.cuts += 1
 
 
-@pytest.mark.parametrize(("turn", "is_apart"), [("dsgu", False), ("dssgu", False), ("dgugu", True)])
+@pytest.mark.parametrize(
+    ("turn", "is_apart"),
+    [("dsgu", False), ("dssgu", False), ("dgugu", True), ("d" + "g" * 9 + "u", True)],
+)
 def test_what_is_called_once_a_step_is_part_of_it(
     monkeypatch: pytest.MonkeyPatch, *, turn: str, is_apart: bool
 ) -> None:
     """`s` draws samples, `g` computes gradients, `u` updates: however many of a step train."""
     monkeypatch.setattr(Uses, "has_gradients", False)
+    monkeypatch.setattr(Uses, "remembered", [])
     functions = {name: Uses(name, devices_first=False) for name in "dsgu"}
     order = Order(cast("steps.Cycle", _NoSteps()))
     state = {name: np.zeros(3) for name in "su"}
     for name in turn * 8:
         uses = functions[name]
         uses.look_around(order.rounds)
-        uses.before((state.get(name, np.zeros((7, 3))),), {})
+        own = state.get("u" if name == "g" else name, np.zeros((7, 3)))
+        uses.before((own,), {})
         if name == "g":
             uses.computes_gradients()
         state[name] = result = np.zeros(3)

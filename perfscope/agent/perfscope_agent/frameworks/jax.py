@@ -243,7 +243,7 @@ def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: i
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     global _order
-    del _evaluating[:], _behind[:]
+    del _evaluating[:], _behind[:], Uses.remembered[:]
     _order = Order(steps.Cycle(sums_samples=False))
     del _running[:]
 

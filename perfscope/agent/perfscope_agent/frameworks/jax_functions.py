@@ -3,7 +3,8 @@
 A training function computes gradients, or is given again what it returned: parameters, the state
 of an optimizer, the field of a solver. Functions that only look at such values train nothing, nor
 does one beside a function that computes gradients which is not called once a step, as what counts
-right answers over an evaluation.
+right answers over an evaluation, unless it makes what that function is given next, as an update
+after several gradients does.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Uses:
 
     has_gradients = False
     """Whether some function of the program computes gradients."""
+    remembered: list[Uses] = []
+    """Those of which it is known what they returned last."""
 
     def __init__(self, name: str, devices_first: bool) -> None:
         self.name = name
@@ -36,6 +39,7 @@ class Uses:
         self.trains: bool | None = None  # None: not known yet
         self.computed_gradients = False
         self._is_fed_back = False  # it is given again what it returned
+        self._feeds = False  # what computes gradients is given what it returned
         self.is_apart = False  # not called once a step, as what evaluates
         self._rounds_before = 0
         self._devices_first = devices_first
@@ -63,6 +67,8 @@ class Uses:
         self.calls += 1
         if self.calls <= _LOOKED_AT + 1:
             self._look(args, kwargs)
+        if self.computed_gradients and Uses.remembered:
+            _look_for_feeding(args, kwargs)
         if self._batch is None or (Uses.has_gradients and not self.computed_gradients):
             return 0
         try:
@@ -74,11 +80,19 @@ class Uses:
     def after(self, result: Any) -> None:
         """A call is over."""
         if self.calls > 1:
-            is_beside = self.is_apart and Uses.has_gradients
+            is_beside = self.is_apart and Uses.has_gradients and not self._feeds
             self.trains = self.computed_gradients or (self._is_fed_back and not is_beside)
         is_known = self.calls > _LOOKED_AT
         leaves = [] if is_known else leaves_of(result)
         self._returned = [reference for leaf in leaves for reference in weak(leaf)]
+        if self in Uses.remembered:
+            Uses.remembered.remove(self)
+        if self._returned and not self.computed_gradients:
+            Uses.remembered.append(self)
+
+    def feeds(self, given: set[int]) -> None:
+        """What computes gradients is given these values, by identity."""
+        self._feeds = self._feeds or not given.isdisjoint(_alive(self._returned))
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         returned, given = _alive(self._returned), _alive(self._given)
@@ -171,6 +185,13 @@ class Order:
             self._cycle.add(unit)
         elif is_apart:
             self._cycle.cut()  # it is no part of the step before
+
+
+def _look_for_feeding(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Looks for what other functions returned in what one is given that computes gradients."""
+    given = {id(leaf) for value in (*args, *kwargs.values()) for leaf in leaves_of(value)}
+    for one in Uses.remembered:
+        one.feeds(given)
 
 
 def leaves_of(tree: Any) -> list[Any]:
