@@ -25,7 +25,7 @@ def waits_computed(ranks: Sequence[Rank], waits_in: Ints) -> Bools:
 
     Returns:
         Stacks of the places in whose waits such threads ran, or waited for a CPU, most of the
-        time; shape (stacks,).
+        time; what was seen too seldom at one place goes by all of them. Shape (stacks,).
     """
     places = int(waits_in.max(initial=-1)) + 1
     seen, works = np.zeros(places), np.zeros(places)
@@ -36,6 +36,8 @@ def waits_computed(ranks: Sequence[Rank], waits_in: Ints) -> Bools:
         if waits.any():
             seen += np.bincount(place[waits], minlength=places)
             works += np.bincount(place[waits], _at_work(rank, own, waits), minlength=places)
+    is_seldom = seen < FEWEST_SAMPLES
+    seen, works = np.where(is_seldom, seen.sum(), seen), np.where(is_seldom, works.sum(), works)
     computed = np.append((seen >= FEWEST_SAMPLES) & (works > MAIN * seen), False)
     return np.asarray(computed[waits_in], np.bool_)
 

@@ -179,6 +179,20 @@ def test_a_library_that_its_own_threads_compute_for_waits_for_no_lock(
     assert told[0] == (ACTIVITIES.index(Activity.LOCK) if is_lock else -1)
 
 
+def test_a_place_that_is_seldom_seen_to_wait_goes_by_the_others() -> None:
+    """Threads compute while the rank waits, at one line in 40 samples and at another in two."""
+    builder = TraceBuilder(1, end_s=10.0)
+    rank = builder.rank(0).thread("pool", tid=100, cpu_s=8.0)
+    for tick in range(100):
+        waits = [NEXT_LINE if tick in (31, 62) else DIFFUSE, FUTEX]
+        rank.stack(0.1 * tick + 0.05, waits if tick % 5 < 2 else [TOKENIZE, TENSOR])
+    for at_s in (0.0, 10.0):
+        rank.main_sample(at_s, cpu_s=0.4 * at_s)
+        rank.process_sample(at_s, cpu_s=1.2 * at_s)
+    trace = builder.build()
+    assert (not_training(trace, ()) == -1).all()
+
+
 def is_python_lost(
     *,
     lines: int = 4,
