@@ -47,6 +47,28 @@ for epoch in range(3):
     print(float(value), float(worst))
 """
 
+ACCUMULATING = """
+import jax, jax.numpy as jnp
+def loss(params, x, y):
+    return jnp.mean((x @ params["w"] + params["b"] - y) ** 2)
+gradient = jax.jit(jax.grad(loss))
+@jax.jit
+def update(params, gradients):
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+@jax.jit
+def error(params, x, y):
+    return jnp.abs(x @ params["w"] + params["b"] - y).max()
+params = {"w": jnp.zeros((4, 1)), "b": jnp.zeros(1)}
+for step in range(12):
+    total = jax.tree.map(jnp.zeros_like, params)
+    for part in range(6):
+        x, y = jnp.full((8, 4), part / 6), jnp.ones((8, 1))
+        total = jax.tree.map(jnp.add, total, gradient(params, x, y))
+    params = update(params, total)
+    if step % 4 == 3:
+        print(float(error(params, x, y)))
+"""
+
 READS = """
 import jax, jax.numpy as jnp, time
 def loss(w, x):
@@ -153,6 +175,16 @@ def test_gradients_and_their_use_are_one_step_and_what_looks_on_evaluates(
     ends = {step.t1 for step in found}
     assert [wait.op for wait in waits] == [recorder.Phase.TRAIN] * 3
     assert {wait.t1 for wait in waits} <= ends
+
+
+def test_an_update_after_several_gradients_is_part_of_their_step(
+    job: Callable[..., Job], environment: Callable[[str], Environment]
+) -> None:
+    _, done = recorded(ACCUMULATING, job, environment)
+    (rank,) = done.of_role("rank")
+    assert [(step.seq, step.sent) for step in rank.steps()] == [(at, 48) for at in range(12)]
+    evaluations = [name for name, kind in rank.phases() if kind == recorder.Phase.EVALUATE]
+    assert evaluations == ["error"] * 3
 
 
 def test_what_is_read_of_a_result_is_a_wait_for_it(

@@ -18,7 +18,7 @@ _SOURCE = "jax"
 _WAIT = "perfscope.wait"
 """What readers share among the steps that were begun since the wait before."""
 
-_order = Order(steps.Cycle(sums_samples=False))
+_order = Order(steps.Cycle(sums_samples=True))
 _running: list[Uses] = []
 """The compiled function that the program called, while it runs."""
 _evaluating: list[_Evaluation] = []
@@ -29,6 +29,8 @@ _behind: list[_Evaluation] = []
 In a job of several processes all of them evaluate, and often only one reads what comes out. What is
 trained on next begins behind it, and so does the wait for that.
 """
+_first: list[tuple[_Evaluation, int]] = []
+"""First calls that may evaluate, with their ends: the second call of a function tells."""
 _outputs = jax_waits.Outputs()
 """What the last one that trains returned."""
 
@@ -36,10 +38,10 @@ _outputs = jax_waits.Outputs()
 class _Evaluation:
     """A call that evaluates: when it was, and what it returned."""
 
-    __slots__ = ("_called_ns", "_name", "_outputs", "_returned_ns")
+    __slots__ = ("_called_ns", "_outputs", "_returned_ns", "uses")
 
-    def __init__(self, name: str, unit: steps.Unit, result: Any) -> None:
-        self._name = name
+    def __init__(self, uses: Uses, unit: steps.Unit, result: Any) -> None:
+        self.uses = uses
         self._called_ns, self._returned_ns = unit.start_ns, unit.end_ns
         self._outputs = jax_waits.Outputs()
         self._outputs.become(result)
@@ -53,10 +55,16 @@ class _Evaluation:
         return jax_waits.Race(self._outputs, leaves_of(awaited))
 
     def tell(self, rec: recorder.Recorder, end_ns: int = 0) -> None:
-        """Writes it; without a known end until its call returned."""
-        _emit(
-            rec, recorder.Phase.EVALUATE, self._name, self._called_ns, end_ns or self._returned_ns
-        )
+        """Writes it once it is known; without a known end until its call returned."""
+        end_ns = end_ns or self._returned_ns
+        if self.uses.trains is None:
+            _first.append((self, end_ns))
+        elif not self.uses.trains:
+            self.write(rec, end_ns)
+
+    def write(self, rec: recorder.Recorder, end_ns: int) -> None:
+        """Writes it."""
+        _emit(rec, recorder.Phase.EVALUATE, self.uses.name, self._called_ns, end_ns)
 
 
 def install(module: ModuleType) -> None:
@@ -201,7 +209,8 @@ def _call(
     finally:
         del _running[:]
     if rec is recorder.current:
-        unit = steps.Unit(_SOURCE, id(uses), start_ns=start_ns, end_ns=rec.now(), samples=samples)
+        when = {"start_ns": start_ns, "end_ns": rec.now()}
+        unit = steps.Unit(_SOURCE, id(uses), **when, samples=samples, guesses=1)
         wrap.guarded("a call of a function that JAX compiled", _note, rec, uses, unit, result)
     return result
 
@@ -210,12 +219,15 @@ def _note(rec: recorder.Recorder, uses: Uses, unit: steps.Unit, result: Any) -> 
     """A call is over, which may be a step."""
     uses.after(result)
     _end_evaluations(rec, is_last=False)
+    for one in [one for one in _first if one[0].uses is uses and uses.trains is not None]:
+        _first.remove(one)
+        one[0].tell(rec, one[1])
     if uses.trains:
         _outputs.become(result)
         _emit(rec, recorder.Phase.TRAIN, uses.name, unit.start_ns, unit.end_ns)
     elif uses.is_apart:
         # What only looks at the parameters, and not once a step, evaluates.
-        _evaluating.append(_Evaluation(uses.name, unit, result))
+        _evaluating.append(_Evaluation(uses, unit, result))
     _order.add(uses, unit)
 
 
@@ -243,8 +255,8 @@ def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: i
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     global _order
-    del _evaluating[:], _behind[:], Uses.remembered[:]
-    _order = Order(steps.Cycle(sums_samples=False))
+    del _evaluating[:], _behind[:], _first[:], Uses.remembered[:]
+    _order = Order(steps.Cycle(sums_samples=True))
     del _running[:]
 
 
@@ -253,5 +265,7 @@ def finish() -> None:
     rec = recorder.current
     if rec is not None:
         _end_evaluations(rec, is_last=True)
+        for evaluation, end_ns in _first:
+            evaluation.write(rec, end_ns)
     _order.finish()
     metadata.framework(_SOURCE, gradients=Uses.has_gradients)
