@@ -21,5 +21,5 @@ def test_ranks_that_bind_themselves_to_one_cpu(mpich: Mpi, tmp_path: Path) -> No
     # where others have nearly all of that CPU, nothing that is worth acting on stays
     assert found["status"] in ("fail", "warn", "info")
     assert "ranks 0 and 1 are bound to CPU" in found["title"]
-    assert found["gain_s"] > 0
+    assert found["status"] == "info" or found["gain_s"] > 0
     assert found["gain_basis"] == "replay"

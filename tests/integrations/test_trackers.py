@@ -28,13 +28,20 @@ mlflow.set_tracking_uri('sqlite:///mlflow.db')
 found = run.data.metrics
 assert run.data.tags['perfscope/status'] == 'fail'
 """,
-    # its package reads such a file only to send it; in it figures stand as JSON
+    # its package reads such a file only to send it; in it figures stand as JSON, in records of
+    # LevelDB's log: what comes behind one, as the sum of the next, may look like a digit
     "wandb": r"""
 import re
 from pathlib import Path
 [path] = Path('wandb').glob('offline-run-*/*.wandb')
-pairs = re.findall(rb'(perfscope/\w+)[^0-9\-]{1,4}(-?[0-9.]+(?:e-?[0-9]+)?)', path.read_bytes())
-found = {key.decode(): float(value) for key, value in pairs}
+data, at, found = path.read_bytes(), 7, {}
+pair = re.compile(rb'(perfscope/\w+)[^0-9\-]{1,4}(-?[0-9.]+(?:e-?[0-9]+)?)')
+while at + 7 <= len(data):
+    left = 32768 - at % 32768
+    length = int.from_bytes(data[at + 4 : at + 6], 'little') if left >= 7 else left - 7
+    pairs = pair.findall(data[at + 7 : at + 7 + length])
+    found.update({key.decode(): float(value) for key, value in pairs})
+    at += 7 + length
 """,
 }
 ANALYZE = """
