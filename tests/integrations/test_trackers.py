@@ -29,19 +29,25 @@ found = run.data.metrics
 assert run.data.tags['perfscope/status'] == 'fail'
 """,
     # its package reads such a file only to send it; in it figures stand as JSON, in records of
-    # LevelDB's log: what comes behind one, as the sum of the next, may look like a digit
+    # LevelDB's log: what comes behind one, as the sum of the next, may look like a digit. A process
+    # of its own writes it, which may not have ended yet.
     "wandb": r"""
-import re
+import re, time
 from pathlib import Path
 [path] = Path('wandb').glob('offline-run-*/*.wandb')
-data, at, found = path.read_bytes(), 7, {}
 pair = re.compile(rb'(perfscope/\w+)[^0-9\-]{1,4}(-?[0-9.]+(?:e-?[0-9]+)?)')
-while at + 7 <= len(data):
-    left = 32768 - at % 32768
-    length = int.from_bytes(data[at + 4 : at + 6], 'little') if left >= 7 else left - 7
-    pairs = pair.findall(data[at + 7 : at + 7 + length])
-    found.update({key.decode(): float(value) for key, value in pairs})
-    at += 7 + length
+found = {}
+for _ in range(300):
+    data, at = path.read_bytes(), 7
+    while at + 7 <= len(data):
+        left = 32768 - at % 32768
+        length = int.from_bytes(data[at + 4 : at + 6], 'little') if left >= 7 else left - 7
+        pairs = pair.findall(data[at + 7 : at + 7 + length])
+        found.update({key.decode(): float(value) for key, value in pairs})
+        at += 7 + length
+    if len(found) >= 10:
+        break
+    time.sleep(0.1)
 """,
 }
 ANALYZE = """
