@@ -37,7 +37,7 @@ enum ps_kind {
 /* What a part of the run that is kept or thinned as a whole ends with, on all ranks alike. */
 enum ps_window {
     PS_WINDOW_NONE = 0,
-    PS_WINDOW_TIME = 1,       /* a second of CLOCK_REALTIME, in a process that has told nothing better */
+    PS_WINDOW_TIME = 1,       /* an eighth of a second or a second of CLOCK_REALTIME, in a process that has told nothing better */
     PS_WINDOW_COLLECTIVE = 2, /* PS_WINDOW_COLLECTIVES collectives on MPI_COMM_WORLD */
     PS_WINDOW_STEP = 3,       /* a step, with what lies between it and the one before */
 };

@@ -40,7 +40,7 @@ def innermost(behind: Sequence[Frame]) -> str:
 
 
 def _is_public(name: str) -> bool:
-    """Whether a name is known and no part of it for its library alone, as those in `__` are not."""
+    """Whether a name is known and none of its parts is private (`_name`, but not `__name__`)."""
     is_inner = any(one.startswith("_") and not one.endswith("__") for one in name.split("."))
     return bool(name.strip("?.")) and not is_inner
 

@@ -97,12 +97,15 @@ def _simulates(trace: Trace, activity: Ints, timelines: Sequence[Timeline], by_r
     asleep = by_rank[:, ACTIVITIES.index(Activity.SLEEP)]
     if not by_rank.any() or not np.all(asleep >= ALONE * work):
         return False
-    sleeping = _by_stack(trace, timelines) * (activity == ACTIVITIES.index(Activity.SLEEP))
-    return bool(np.all(asleep >= MOST_LOST * work)) or _is_of_paths(trace, sleeping)
+    if np.all(asleep >= MOST_LOST * work):
+        return True
+    is_sleep = activity == ACTIVITIES.index(Activity.SLEEP)
+    by_stack = (_by_stack(trace, [timeline]) * is_sleep for timeline in timelines)
+    return all(_is_on_several_paths(trace, one) for one in by_stack)
 
 
-def _is_of_paths(trace: Trace, by_stack: Floats) -> bool:
-    """Whether no path of calls of the program's own leads to nearly all of some stacks' time."""
+def _is_on_several_paths(trace: Trace, by_stack: Floats) -> bool:
+    """Whether no path through the program's own functions leads to nearly all of the time."""
     paths: defaultdict[tuple[Function, ...], float] = defaultdict(float)
     for place in np.flatnonzero(by_stack > 0).tolist():
         frames = (trace.frames[one] for one in trace.stacks[place])

@@ -37,8 +37,8 @@ FUSE = (
     "The results of fused allreduces are not needed before the last of them; copying them together "
     "costs nothing, and each call less saves what a rank takes from one to the next."
 )
-RECKONED = (
-    "What a fused allreduce takes is reckoned, as the calls were of one size: all but 1 GB/s of "
+ESTIMATED = (
+    "What a fused allreduce takes is an estimate, as the calls were of one size: all but 1 GB/s of "
     "their time is latency, which it pays once. The interval does not allow for that."
 )
 OVERLAP = (

@@ -35,7 +35,7 @@ class CallCosts:
     alike: Mapping[tuple[str, int], Curve]
     """Of operations without a curve, whose calls on one host are small and of one size.
 
-    They are made of latency: what more bytes in such a call take is reckoned, and not measured.
+    They are made of latency: what more bytes in such a call take is estimated, not measured.
     """
 
     @classmethod
@@ -119,8 +119,8 @@ def _curves(cost: CollectiveCost | None) -> dict[tuple[str, int], Curve]:
     return {(fit.name, fit.ranks): fit.curve for fit in cost.fits}
 
 
-def is_reckoned(results: Results) -> bool:
-    """Whether what an allreduce of all ranks takes with more bytes is reckoned, and not fitted."""
+def is_estimated(results: Results) -> bool:
+    """Whether what an allreduce of all ranks takes with more bytes is estimated and not fitted."""
     ranks = len(results.trace.ranks)
     return any(code_of(name) in ALLREDUCES and of == ranks for name, of in _alike(results))
 
@@ -128,8 +128,9 @@ def is_reckoned(results: Results) -> bool:
 def _alike(results: Results) -> dict[tuple[str, int], Curve]:
     """Curves of operations of which all calls are small and within one class of sizes.
 
-    Inside a host memory carries the bytes, through sockets as well, at no less than the rate of an
-    ordinary network. Sizes of several classes that give no fit, or too few calls, tell nothing.
+    Inside a host memory is assumed to carry the bytes, through sockets as well, at no less than the
+    rate of an ordinary network. Sizes of several classes that give no fit, or too few calls, tell
+    nothing.
     """
     cost = results.collective_cost
     is_one_host = len({rank.host for rank in results.trace.ranks}) == 1

@@ -19,17 +19,17 @@ from perfscope.metrics.results import Results
 from perfscope.replay.assumptions import (
     ALWAYS,
     CREATION,
+    ESTIMATED,
     NO_INTERVAL,
     NO_PRODUCERS,
     QUEUES,
-    RECKONED,
     SINGLE_TIMES,
     TOO_MANY_CALLS,
     about_queues,
     assumptions_of,
 )
 from perfscope.replay.bootstrap import gain_interval, no_more
-from perfscope.replay.call_costs import CallCosts, is_reckoned
+from perfscope.replay.call_costs import CallCosts, is_estimated
 from perfscope.replay.causes import explained
 from perfscope.replay.charges import Charges
 from perfscope.replay.coupled import EditedQueue, coupled_lengths, is_small_enough
@@ -190,8 +190,8 @@ class SegmentReplay:
             scheduled=all(edit.account in SCHEDULED for edit in edits),
         )
         assumptions = (ALWAYS, *self._about_queues(everything, edited), *assumptions_of(everything))
-        if any(edit.fuse_bytes is not None for edit in everything) and is_reckoned(self._results):
-            assumptions = (*assumptions, RECKONED)
+        if any(edit.fuse_bytes is not None for edit in everything) and is_estimated(self._results):
+            assumptions = (*assumptions, ESTIMATED)
         if self._creates_communicators:
             assumptions = (*assumptions, CREATION)
         if are_times_unknown(self._program, everything):

@@ -87,7 +87,7 @@ class WindowUnit(Named):
 
     STEPS = "steps", "steps"
     COLLECTIVES = "collectives", "parts of 32 collectives", "On MPI_COMM_WORLD."
-    TIME = "time", "short parts of the run", "Of a second of the wall clock or less."
+    TIME = "time", "windows of time", "Of a second of the wall clock or less."
 
 
 class PhaseKind(IntEnum):

@@ -21,6 +21,9 @@ from perfscope.trace.power_times import number
 from perfscope.units import NS
 
 _MOST = 32
+LEAST_OF_EMPTY = 0.25
+"""Part of an empty call that a turn with it takes at least: the CPU may have been faster then."""
+
 _KEPT = "small_calls"
 """Where a trace has its own, as `attribution.activities` keeps what stacks do."""
 
@@ -175,8 +178,7 @@ def _on_few_values(
     is_unknown = bool(loop.whole) and not loop.operand_looks
     if is_unknown or loop.share(empty.call_s / MAIN) <= MAIN or any(map(_learns, sites)):
         return None
-    # A CPU may be half as fast at the end, when empty calls are timed, as when the turns were.
-    if loop.top_share > MAIN and loop.top_share * loop.turn_s < MAIN * MAIN * empty.call_s:
+    if loop.top_share > MAIN and loop.top_share * loop.turn_s < LEAST_OF_EMPTY * empty.call_s:
         return None  # a call takes longer: few of the turns make it, and those that were timed not
     operands = [one for site in sites for one in site.operands]
     of_arrays = [one for one in operands if not one.is_number and one.name in loop.whole]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from perfscope.arrays import Bools, Ints
+from perfscope.judging import MAIN
 from perfscope.trace.damage import SPOILS_COMPARISON, Damage
 from perfscope.trace.model import OPERATION_DTYPE, PEER_NONE, Rank, Table, Trace, empty
 from perfscope.trace.moving import move, timed_tables, times_of
@@ -71,13 +72,26 @@ def _chosen(trace: Trace, level: int) -> tuple[WindowSource, Ints]:
     """What the windows end with that the run is put together from, and their numbers.
 
     Steps come before collectives, and these before the clock, if enough of them are left: a program
-    without collectives may still call one at its end.
+    without collectives may still call one at its end. But windows of the start alone do not speak
+    for the steps after it.
     """
     top = max(rank.thinning.source for rank in trace.ranks if rank.thinning)
     sources = sorted((one for one in WindowSource if one <= top), reverse=True)
     every = ((one, _common(trace, one)) for one in sources)
     kept = [(one, numbers[is_selected(numbers, level)]) for one, numbers in every]
-    return next((pair for pair in kept if len(pair[1]) >= FEWEST_WINDOWS), kept[0])
+    enough = (pair for pair in kept if len(pair[1]) >= FEWEST_WINDOWS)
+    return next((pair for pair in enough if pair[0] == top or _spans_most(trace, *pair)), kept[0])
+
+
+def _spans_most(trace: Trace, source: WindowSource, numbers: Ints) -> bool:
+    """Whether most of the time in windows lies between the first and the last of these."""
+    for rank in trace.ranks:
+        every = _of(rank, source)
+        rows = every[np.searchsorted(every["number"], numbers)]
+        all_ns = int(rank.windows["t1"].max()) - int(rank.windows["t0"].min())
+        if int(rows["t1"].max()) - int(rows["t0"].min()) <= MAIN * all_ns:
+            return False
+    return True
 
 
 def _of(rank: Rank, source: WindowSource) -> Table:

@@ -83,6 +83,7 @@ def lengths(calls: str, written: Written) -> list[int]:
         ("DDG|DDG|", [3, 3]),
         ("D" * 20 + "DGDGDG", [1] * 20 + [2] * 3),
         ("DGDG" + "M" * 22, [2, 2] + [1] * 22),
+        (("D" * 32 + "G") * 3, [1] * 31 + [2, 33, 33]),
         ("MMMMOOOO", [1] * 8),
         ("AAA" + "B" * 40, [1] * 43),
         ("DG", [2]),
@@ -147,6 +148,18 @@ def test_each_turn_of_the_one_loop_is_a_step_also_where_it_has_more(written: Wri
                 unit("generator")
     """
     assert sizes(source, written) == [1, 1, 1, 1, 2] * 20
+
+
+def test_gradients_of_many_small_batches_are_one_step_once_an_update_was_seen(
+    written: Written,
+) -> None:
+    source = """
+    for update in range(4):
+        for small_batch in range(32):
+            unit("gradient")
+        unit("update")
+    """
+    assert sizes(source, written) == [1] * 31 + [2, 33, 33, 33]
 
 
 def test_a_loop_inside_is_a_part_of_the_turn(written: Written) -> None:

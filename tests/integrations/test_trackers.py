@@ -37,6 +37,7 @@ from pathlib import Path
 [path] = Path('wandb').glob('offline-run-*/*.wandb')
 pair = re.compile(rb'(perfscope/\w+)[^0-9\-]{1,4}(-?[0-9.]+(?:e-?[0-9]+)?)')
 found = {}
+wanted = scalars(json.loads(Path(sys.argv[5], 'analysis.json').read_text())).keys()
 for _ in range(300):
     data, at = path.read_bytes(), 7
     while at + 7 <= len(data):
@@ -45,14 +46,17 @@ for _ in range(300):
         pairs = pair.findall(data[at + 7 : at + 7 + length])
         found.update({key.decode(): float(value) for key, value in pairs})
         at += 7 + length
-    if len(found) >= 10:
+    if wanted <= found.keys():
         break
     time.sleep(0.1)
+else:
+    sys.exit(f'never written: {wanted - found.keys()}')
 """,
 }
 ANALYZE = """
 import json, sys
 from perfscope.cli.main import main
+from perfscope.integrations.trackers import scalars
 if code := main(sys.argv[1:]):
     sys.exit(code)
 """

@@ -9,7 +9,7 @@ from perfscope.arrays import Floats
 from perfscope.metrics.communication.collective_fit import Curve
 from perfscope.metrics.compute import compute
 from perfscope.metrics.results import Options
-from perfscope.replay.assumptions import RECKONED
+from perfscope.replay.assumptions import ESTIMATED
 from perfscope.replay.edit_parser import parse_edit
 from perfscope.replay.model import Edit, Prediction, RefusedEditError
 from perfscope.replay.segments import SegmentReplay
@@ -148,8 +148,8 @@ def test_small_allreduces_of_one_size_are_made_of_latency(operation: str) -> Non
     one = replace(plan, sizes=(sum(plan.sizes),))
     found = told(plan, "fuse:64M")
     assert found.gain_s == pytest.approx(length_of(plan) - length_of(one), rel=0.05)
-    assert RECKONED in found.assumptions
-    assert RECKONED not in told(replace(plan, sizes=SIZES * 5), "fuse:64M").assumptions
+    assert ESTIMATED in found.assumptions
+    assert ESTIMATED not in told(replace(plan, sizes=SIZES * 5), "fuse:64M").assumptions
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ void ps_run_window_end(enum ps_window source, uint32_t number, uint64_t t1_ns)
 /* How long a window of the clock is: not shorter than what is between two samples, at which it ends. */
 static uint64_t window_ns(const ps_header *header)
 {
-    return header->sampler_hz >= PER_SECOND ? SECOND_NS / PER_SECOND : SECOND_NS;
+    return header->sampler_hz > PER_SECOND ? SECOND_NS / PER_SECOND : SECOND_NS;
 }
 
 void ps_run_window_tick(uint64_t now_ns)

@@ -6,8 +6,9 @@
 
 #define MAX_WINDOWS (1u << 20) /* 24 bytes each, and none before it is needed */
 #define SPARE_WINDOWS 1024u /* for those that end while others are taken out */
+#define SECOND_NS 1000000000u
 #define FIRST_WINDOWS 8u
-#define MOST_AHEAD 64u /* windows of the clock in front of these, while a program starts: eight seconds of it */
+#define AHEAD_NS (8 * (uint64_t)SECOND_NS) /* for which windows of the clock are kept in front of these, while a program starts */
 #define LAST_WINDOWS 8u
 #define UNUSUAL_WINDOWS 16u /* the longest ones, kept beside those of chance */
 #define UNUSUAL_PART 16u /* of all windows: where few find room, these leave it to those of chance */
@@ -15,7 +16,6 @@
 #define HIGHEST_LEVEL 30u
 #define WANTED_PART 4u /* of all slots, that are free afterwards */
 #define SAMPLES_PART 8u /* of all slots, that samples outside kept windows may take */
-#define SECOND_NS 1000000000u
 #define OFTEN_NS 100000000u /* samples come once in this time, or once a second */
 /* Somebody may be about to write once more into a record of calls that are counted together. */
 #define JOINING_NS 250000000u
@@ -120,8 +120,9 @@ static bool is_of_clock(const window *at)
 static uint32_t first_windows(void)
 {
     uint32_t ahead = 0;
-    while (ps_recorder.header->thinning.source != PS_WINDOW_TIME && ahead < MOST_AHEAD && ahead < thinning.count &&
-           is_of_clock(&thinning.windows[ahead]))
+    while (ps_recorder.header->thinning.source != PS_WINDOW_TIME && ahead < thinning.count &&
+           is_of_clock(&thinning.windows[ahead]) &&
+           thinning.windows[ahead].t1_ns - thinning.windows[0].t1_ns < AHEAD_NS)
         ahead++;
     return ahead + FIRST_WINDOWS;
 }

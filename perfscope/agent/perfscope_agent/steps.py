@@ -93,7 +93,7 @@ class Cycle:
     step comes round again after a different one. Where the loop of a call is in another one,
     repeated calls are kept back until a different one has been seen, because they may be the first
     half of a longer iteration (a GAN trains two models in one); after 16 of them each is a step of
-    its own.
+    its own, after 64 where it was one of several in an iteration before (accumulated gradients).
     """
 
     def __init__(self, *, sums_samples: bool) -> None:
@@ -116,7 +116,7 @@ class Cycle:
             pending.clear()
         elif not pending:
             self._is_single |= unit.site is not None and len(unit.site.loops) <= 1
-        elif len(pending) >= _LIMIT <= _runs(pending)[-1]:
+        elif len(pending) >= self._limit(pending[-1]) <= _runs(pending)[-1]:
             self._settle_on_single(unit.start_ns)
         elif _are_apart([*pending, unit]):
             self._take_turn(unit)
@@ -133,6 +133,11 @@ class Cycle:
             # Equal calls that are kept back are steps, as far as is known.
             window.running(last_number + 1 + _are_equal(pending) * len(pending), slack=1)
 
+    def _limit(self, repeated: Unit) -> int:
+        """So many equal calls on end are a step each."""
+        is_part = len(self._iteration) > 1 and repeated.key in self._iteration
+        return _MOST_PENDING if is_part else _LIMIT
+
     def _take_turn(self, unit: Unit) -> None:
         """Writes the turns that are over of the loop that all calls are in."""
         units = [*self._pending, unit]
@@ -146,6 +151,7 @@ class Cycle:
             self._pending.append(units[at])
             if place.ends_turn(places[at + 1], loop):
                 self._iteration = {known.key for known in self._pending}
+                self._is_single &= len(self._iteration) == 1
                 self._write(self._pending, units[at + 1].start_ns)
                 self._pending.clear()
 

@@ -75,8 +75,8 @@ def _of_own_work(run: Facts, found: Judgment, own: OwnLateness) -> Outcome:
     gain = as_bare_bound(replayed(results, own.prediction, (SHARED,)))
     gain = at_most_waited(results, gain.of(max(gain.seconds, own.least_s)))
     if run.on_free_cpus.load.edits:
-        under_load_s = max(found.gain.seconds, gain.seconds)
-        gain = replace(gain, under_load_s=under_load_s)
+        late_s = found.gain.seconds if found.is_explained else 0.0
+        gain = replace(gain, under_load_s=max(late_s, gain.seconds))
     status = thresholds.unless_chance(thresholds.deserved(gain), gain)
     inside = f" in {wording.place(own.frame)}" if own.frame else ""
     cost = wording.saving(results, gain.seconds, is_bound=True)
@@ -100,9 +100,9 @@ def _of_own_work(run: Facts, found: Judgment, own: OwnLateness) -> Outcome:
 
 
 def _by_chance(results: Results, found: Judgment, gain: Gain) -> str:
-    """What of the lateness is none of the work, in a sentence; "" where that is little."""
+    """What of the lateness is waiting for CPUs, in a sentence; "" where that is little."""
     rest_s = found.gain.seconds - gain.seconds
-    if rest_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
+    if not found.is_explained or rest_s < thresholds.WARN_SHARE * results.focus.length_ns * NS:
         return ""
     return (
         f" Up to another {format_seconds(rest_s)} comes from late ranks that wait for CPUs, which "
@@ -194,7 +194,7 @@ def _summary(found: Judgment) -> str:
     who = "at each collective all wait for a different rank."
     if facts.lasts:
         who = (
-            "they wait by turns for one that is late for several steps on end"
+            "they take turns waiting for one that is late for several steps in a row"
             f"{'.' if cause else WHY_LASTING}"
         )
     return (
@@ -236,8 +236,8 @@ DIAGNOSIS = Diagnosis(
     ),
     judge=judge,
     needs=(unable,),
-    passed="The ranks are not late by turns",
-    subject="Ranks that are late by turns",
+    passed="The ranks do not take turns being late",
+    subject="Ranks that take turns being late",
     evidence="work by rank, serialization efficiency, who came last how often",
     gain_from=(
         "what surely differs by the ranks' own CPU time, as a bound: a replay without waiting for "
@@ -245,7 +245,7 @@ DIAGNOSIS = Diagnosis(
         "more than they wait. Where nothing does, a replay in which work that takes far longer "
         "than usual takes the usual time; where step times just vary, or a late rank stays late "
         f"for several steps (autocorrelation of at least {thresholds.PERSISTENT:g} and two "
-        "standard errors), a bound that is only told"
+        "standard errors), an upper bound"
     ),
     counts_from=(
         f"these are reported (info) from {100 * FAIL_SHARE_UPPER_BOUND:g} % on and warned of from "

@@ -117,7 +117,7 @@ class Facts:
 
     @cached_property
     def own_lateness(self) -> OwnLateness | None:
-        """What ranks that are late by turns lose by work of their own; None where by chance."""
+        """What ranks that take turns being late lose by their own work; None where by chance."""
         facts = self.imbalance
         if facts.pattern is not Pattern.ALTERNATING:
             return None

@@ -87,7 +87,7 @@ class ImbalanceFacts:
 
     @property
     def lasts(self) -> bool:
-        """Whether ranks that are late by turns are so for several steps on end."""
+        """Whether ranks that take turns being late are so for several steps in a row."""
         return self.pattern is Pattern.ALTERNATING and self.is_bound and persists(self.persistence)
 
     @property

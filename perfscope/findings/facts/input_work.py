@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from perfscope.findings.core.finding import Evidence, Gain
 from perfscope.findings.core.gain import as_bare_bound, error_of_share, replayed, with_error
 from perfscope.findings.core.wording import place
-from perfscope.findings.facts.repeated_reads import are_other_files, moved
+from perfscope.findings.facts.repeated_reads import moved, reads_many_files_once
 from perfscope.findings.facts.searched import action, does, searched_at
 from perfscope.judging import MAIN
 from perfscope.metrics.host.input_parts import InputPart, InputParts
@@ -151,17 +151,17 @@ def _reading_action(results: Results, parts: InputParts) -> str:
     """How to read only once what each look-up in an archive reads whole."""
     assert parts.unpacks is not None
     own = parts.own or parts.place
-    at = f" in {place(own)}" if own else ""
+    called = f", called in {place(own)}," if own else ""
     rank = next(one for one in results.trace.ranks if one.number == parts.rank)
-    if are_other_files(rank):
+    if reads_many_files_once(rank):
         return (
-            f"Store the arrays as .npy, not in archives (.npz): {place(parts.unpacks)}{at and ','}"
-            f"{at and f' called{at},'} opens an archive for each sample, finds the array in it and "
-            "checks every byte, and that is most of the work on a batch."
+            f"Store the arrays as .npy, not in archives (.npz): {place(parts.unpacks)}{called} "
+            "opens an archive for each sample, finds the array in it and checks every byte, and "
+            "that is most of the work on a batch."
         )
     return (
         "Read each array of the archive once, into a variable before the first step (`rows = "
-        f'archive["rows"]`), and index that: {place(parts.unpacks)}, called{at}, opens, reads and '
+        f'archive["rows"]`), and index that: {place(parts.unpacks)}{called} opens, reads and '
         "checks a whole array on every access, and that is most of the work on a batch"
         f"{moved(rank)}. An array that does not fit into memory can be stored as .npy and "
         'memory-mapped: `numpy.load(path, mmap_mode="r")`.'

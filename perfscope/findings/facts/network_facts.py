@@ -170,7 +170,8 @@ class NetworkFacts:
         """
         own = Status.FAIL if claim.share >= thresholds.FAIL_SHARE else Status.WARN
         own = thresholds.unless_chance(own, claim)
-        if self.is_contended and min(claim.share, self.usual_share) >= TRANSFER_FAIL_SHARE:
+        usual_share = self.usual_share * self.small.share
+        if self.is_contended and min(claim.share, usual_share) >= TRANSFER_FAIL_SHARE:
             return own
         return max(own, self.status(), key=lambda one: one.order)
 

@@ -1,4 +1,4 @@
-"""Ranks that are late by turns by work of their own, however long they waited for CPUs as well."""
+"""Ranks that take turns being late by work of their own, whatever they waited for CPUs."""
 
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -18,7 +18,7 @@ from perfscope.units import NS
 
 @dataclass(frozen=True)
 class OwnLateness:
-    """What ranks that are late by turns lose by work of their own."""
+    """What ranks that take turns being late lose through their own work."""
 
     prediction: Prediction  # equal work for all in every step, of a run without waiting for CPUs
     least_s: float  # what is surely lost so, in single segments

@@ -142,15 +142,16 @@ def once(rank: Rank, found: tuple[ReadFile, int]) -> str:
     )
 
 
-def are_other_files(rank: Rank) -> bool:
-    """Whether a rank comes back to hardly any file that it reads: each one holds a sample, say.
+def reads_many_files_once(rank: Rank) -> bool:
+    """Whether a rank hardly ever comes back to a file that it reads: each holds one sample, say.
 
-    Most looks then meet one that no other look has met, or more files than are told.
+    Most looks then meet a file that no other look has met, or only files beyond those listed.
     """
     files = read_files(rank.metadata)
     if files is None or files.looks < FEWEST_SAMPLES:
         return False
-    return not files.is_whole or files.seen_once > MAIN * len(files.files)
+    met = sum(one.looks for one in files.files)
+    return files.seen_once > MAIN * met or (not files.is_whole and met < MAIN * files.looks)
 
 
 def moved(rank: Rank) -> str:

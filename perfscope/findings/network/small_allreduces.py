@@ -21,7 +21,7 @@ from perfscope.findings.facts.network_facts import (
 )
 from perfscope.judging import MAIN, SMALL_BYTES
 from perfscope.metrics.results import Results
-from perfscope.replay.call_costs import is_reckoned
+from perfscope.replay.call_costs import is_estimated
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Basis, Confidence, Status
 from perfscope.units import counted, format_bytes, format_seconds, format_share
@@ -44,14 +44,14 @@ def judge(run: Facts) -> Outcome:
         basis=Basis.REPLAY if fused_s else Basis.UPPER_BOUND,
         edits=(FUSED,) if fused_s else (),
     )
-    reckons = bool(fused_s) and is_reckoned(results)
+    estimates = bool(fused_s) and is_estimated(results)
     result = Finding(
         status=status,
         title=f"{found.calls:,} small collectives take {format_share(found.share)} of all transfer "
         f"time{sampled_places.calls(results, ', mainly in')}",
-        summary=_summary(facts, gain_s, is_bound=not fused_s, reckons=reckons),
+        summary=_summary(facts, gain_s, is_bound=not fused_s, estimates=estimates),
         gain=gain,
-        confidence=confidence(facts) if fused_s and not reckons else Confidence.MEDIUM,
+        confidence=confidence(facts) if fused_s and not estimates else Confidence.MEDIUM,
         where=sampled_places.frames(results.call_sites.transfer),
         evidence=_evidence(results, facts),
         ranks=tuple(rank.number for rank in results.trace.ranks),
@@ -80,10 +80,10 @@ def _passed(facts: NetworkFacts) -> str:
     )
 
 
-def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool, reckons: bool) -> str:
+def _summary(facts: NetworkFacts, gain_s: float, *, is_bound: bool, estimates: bool) -> str:
     found = facts.small
     most = "at most " if is_bound else ""
-    how = " (reckoned, as calls of one size tell no bandwidth)" if reckons else ""
+    how = " (an estimate, as calls of one size tell no bandwidth)" if estimates else ""
     return (
         f"{counted(found.calls, 'call')} of about {format_bytes(found.size_bytes)} took "
         f"{format_seconds(found.seconds)}, nearly all of it latency. Combining them into fewer "
@@ -157,8 +157,9 @@ DIAGNOSIS = Diagnosis(
         "each step or in quick succession, one for all of them saves their latency. Replays the "
         "run with allreduces in quick succession fused, by the latency and bandwidth fitted to "
         "it. Where all calls of an operation are within one power of two, on one host, what one "
-        "for all takes is reckoned, as latency and 1 GB/s: memory is taken to carry the bytes. "
-        "Fewer calls take less time also where ranks wait for CPUs in them."
+        "for all takes is estimated, as latency and 1 GB/s: memory is assumed to carry the bytes "
+        "at no less, also through sockets. Fewer calls take less time also where ranks wait for "
+        "CPUs in them."
     ),
     judge=judge,
     needs=(unknown,),

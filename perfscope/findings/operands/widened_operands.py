@@ -30,6 +30,7 @@ from perfscope.trace.model import Frame
 from perfscope.trace.operands import Operand, WorkedOn
 from perfscope.units import listed
 
+OVERLAPS = ("slow_operands", "repeated_work")
 ACTION = (
     "If single precision is enough, as it is for `{0}`, make `{1}` single "
     "(`.astype(np.float32)`) {2}."
@@ -42,6 +43,11 @@ WHY_DOUBLE = (
 ALL_SINGLE = (
     "If single precision is enough, make the arrays single where they are made "
     "(`.astype(np.float32)`, `dtype=np.float32`), and compare the results."
+)
+MODEL_SINGLE = (
+    "If single precision is enough, as for training most models it is, convert the model "
+    "(`model.float()`), make its inputs single (`dtype=torch.float32`), leave out "
+    "`torch.set_default_dtype(torch.float64)`, and compare the results."
 )
 HALF_LEFT = (
     "That is half of the time of lines that compute in double precision, their messages included; "
@@ -92,7 +98,7 @@ def judge(run: Facts) -> Outcome:
             *_others(chain(*own), cause.double.name),
         ),
         actions=(_action(cause), *(() if cause.double.is_number else (WHY_DOUBLE,))),
-        overlaps=("slow_operands", "repeated_work"),
+        overlaps=OVERLAPS,
     )
 
 
@@ -119,15 +125,17 @@ def _all_double(run: Facts) -> Outcome:
         title=f"{wording.place(frames[0])} computes in double precision",
         summary=(
             "Lines that work on large arrays in double precision would take half as long in "
-            f"single: {wording.saving(run.results, gain.seconds, is_bound=True)}. Whether seven "
-            "digits are enough, no recording tells; for training most models they are."
+            "single precision, which would save "
+            f"{wording.saving(run.results, gain.seconds, is_bound=True)}. Whether seven digits are "
+            "enough, no recording tells; for training most models they are."
         ),
         gain=gain if learns else None,
         is_inferred=learns,
         confidence=Confidence.LOW,
         where=tuple(frames[:MOST_PLACES]),
         evidence=_others(chain(*own), ""),
-        actions=(ALL_SINGLE,),
+        actions=(MODEL_SINGLE if learns else ALL_SINGLE,),
+        overlaps=OVERLAPS,
     )
 
 

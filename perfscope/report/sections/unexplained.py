@@ -22,7 +22,7 @@ BY_NOTE = {
 
 OF_HOST = "part of that may be due to the busy host; record again to see the rest"
 NEEDED = "needed, as far as was checked"
-ONCE = "it comes once, however long the run is"
+ONCE = "most of it comes at a few moments of the run, not in every step"
 OPEN = "why is not known"
 
 

@@ -65,7 +65,7 @@ def test_what_stays_the_same_beside_a_batch_is_none() -> None:
 
 
 class _NoSteps:
-    """A cycle that keeps what it is given."""
+    """A cycle that counts what it is given."""
 
     def __init__(self) -> None:
         self.cuts = 0
@@ -78,28 +78,58 @@ class _NoSteps:
         self.cuts += 1
 
 
+EIGHT = "g" * 8
+OWN_STATE = "su"
+MADE_FROM = {"g": "du", "c": "g", "a": "c"}
+"""Whose results a function is given beside its own state: `u` is given those of `a` or `g`."""
+
+
 @pytest.mark.parametrize(
-    ("turn", "is_apart"),
-    [("dsgu", False), ("dssgu", False), ("dgugu", True), ("d" + "g" * 9 + "u", True)],
+    ("turn", "evaluates"),
+    [
+        ("dsgu", ""),
+        ("dssgu", ""),
+        ("dgugu", ""),
+        (f"d{EIGHT}u", ""),
+        (f"d{EIGHT}cau", ""),
+        (f"d{EIGHT}ue", "e"),
+        ("gugugue", "e"),
+    ],
 )
-def test_what_is_called_once_a_step_is_part_of_it(
-    monkeypatch: pytest.MonkeyPatch, *, turn: str, is_apart: bool
+def test_what_gets_to_the_gradients_is_no_evaluation(
+    monkeypatch: pytest.MonkeyPatch, *, turn: str, evaluates: str
 ) -> None:
-    """`s` draws samples, `g` computes gradients, `u` updates: however many of a step train."""
+    """`d` and `s` draw, `g` computes gradients, `c` clips, `a` averages, `u` updates, `e` looks."""
     monkeypatch.setattr(Uses, "has_gradients", False)
     monkeypatch.setattr(Uses, "remembered", [])
-    functions = {name: Uses(name, devices_first=False) for name in "dsgu"}
-    order = Order(cast("steps.Cycle", _NoSteps()))
-    state = {name: np.zeros(3) for name in "su"}
-    for name in turn * 8:
+    functions = {name: Uses(name, devices_first=False) for name in set(turn)}
+    cycle, turns = _NoSteps(), 8
+    order = Order(cast("steps.Cycle", cycle))
+    returned = {name: np.zeros(3) for name in "dsgcau"}
+    for name in turn * turns:
         uses = functions[name]
         uses.look_around(order.rounds)
-        own = state.get("u" if name == "g" else name, np.zeros((7, 3)))
-        uses.before((own,), {})
+        sources = MADE_FROM.get(name, ("a" if "a" in turn else "g") if name == "u" else "")
+        own = name if name in OWN_STATE else ""
+        uses.before((*(returned[one] for one in sources + own), np.zeros((7, 3))), {})
         if name == "g":
             uses.computes_gradients()
-        state[name] = result = np.zeros(3)
+        returned[name] = result = np.zeros(3)
         uses.after(result)
         order.add(uses, steps.Unit("jax", name, start_ns=0, end_ns=1, samples=0))
-    assert functions["d"].is_apart is is_apart
+    assert "".join(name for name, uses in functions.items() if uses.evaluates) == evaluates
     assert functions["u"].trains
+    assert cycle.cuts >= (turns - 1) * len(evaluates)
+    assert cycle.cuts <= turns * len(evaluates)
+
+
+def test_functions_that_are_made_anew_are_not_all_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Uses, "remembered", [])
+    kept = [np.zeros(3) for _ in range(100)]
+    for result in kept:
+        uses = Uses("made in the loop", devices_first=False)
+        uses.before((np.zeros((7, 3)),), {})
+        uses.after(result)
+    assert len(Uses.remembered) < len(kept) // 2

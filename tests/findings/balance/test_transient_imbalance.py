@@ -140,6 +140,7 @@ def test_of_unequal_work_no_more_than_the_waiting_is_saved(monkeypatch: pytest.M
         assert found.title.startswith(UNEVEN)
         assert found.gain is not None
         assert found.gain.seconds <= waited_s(results)
+        assert "wait for CPUs" not in found.summary
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.15])

@@ -67,6 +67,7 @@ def test_files_that_are_read_over_and_over_for_batches_are_to_be_read_once() -> 
 
 
 ONE_ARCHIVE = [{"name": "tides.npz", "bytes": 4 << 20, "looks": 40}]
+WITH_OTHERS = [*ONE_ARCHIVE, *({"name": f"{at}.json", "bytes": 512, "looks": 1} for at in (1, 2))]
 AN_ARCHIVE_EACH = [{"name": f"{at}.npz", "bytes": 1 << 17, "looks": 1} for at in range(40)]
 
 
@@ -98,6 +99,10 @@ def test_what_each_look_up_in_an_archive_reads_whole_is_to_be_kept(
     assert action.startswith("Read each array of the archive once") is is_told
     assert ("called in batch() (train.py:52)" in action) is is_told
     assert ("reads 1.00 GiB while it has files of 4.00 MiB open" in action) is is_told
+
+
+def test_files_read_once_beside_the_archive_change_nothing() -> None:
+    assert archive_action(WITH_OTHERS, 6).startswith("Read each array of the archive once")
 
 
 @pytest.mark.parametrize(("of_six", "is_told"), [(6, True), (3, False)])

@@ -12,7 +12,7 @@ import functools
 from .. import metadata, recorder, steps
 from ..kinds import Any, AnyFunction, ModuleType
 from . import jax_waits, wrap
-from .jax_functions import Order, Uses, leaves_of
+from .jax_functions import MOST_UNDECIDED, Order, Uses, leaves_of
 
 _SOURCE = "jax"
 _WAIT = "perfscope.wait"
@@ -29,7 +29,7 @@ _behind: list[_Evaluation] = []
 In a job of several processes all of them evaluate, and often only one reads what comes out. What is
 trained on next begins behind it, and so does the wait for that.
 """
-_first: list[tuple[_Evaluation, int]] = []
+_undecided: list[tuple[_Evaluation, int]] = []
 """First calls that may evaluate, with their ends: the second call of a function tells."""
 _outputs = jax_waits.Outputs()
 """What the last one that trains returned."""
@@ -57,14 +57,18 @@ class _Evaluation:
     def tell(self, rec: recorder.Recorder, end_ns: int = 0) -> None:
         """Writes it once it is known; without a known end until its call returned."""
         end_ns = end_ns or self._returned_ns
-        if self.uses.trains is None:
-            _first.append((self, end_ns))
-        elif not self.uses.trains:
+        if self.uses.trains is not None:
             self.write(rec, end_ns)
+            return
+        _undecided.append((self, end_ns))
+        if len(_undecided) > MOST_UNDECIDED:
+            first, first_end_ns = _undecided.pop(0)
+            first.write(rec, first_end_ns)
 
     def write(self, rec: recorder.Recorder, end_ns: int) -> None:
-        """Writes it."""
-        _emit(rec, recorder.Phase.EVALUATE, self.uses.name, self._called_ns, end_ns)
+        """Writes it unless it turned out to be part of the steps."""
+        if self.uses.evaluates:
+            _emit(rec, recorder.Phase.EVALUATE, self.uses.name, self._called_ns, end_ns)
 
 
 def install(module: ModuleType) -> None:
@@ -219,13 +223,13 @@ def _note(rec: recorder.Recorder, uses: Uses, unit: steps.Unit, result: Any) -> 
     """A call is over, which may be a step."""
     uses.after(result)
     _end_evaluations(rec, is_last=False)
-    for one in [one for one in _first if one[0].uses is uses and uses.trains is not None]:
-        _first.remove(one)
-        one[0].tell(rec, one[1])
+    for one in [one for one in _undecided if one[0].uses is uses and uses.trains is not None]:
+        _undecided.remove(one)
+        one[0].write(rec, one[1])
     if uses.trains:
         _outputs.become(result)
         _emit(rec, recorder.Phase.TRAIN, uses.name, unit.start_ns, unit.end_ns)
-    elif uses.is_apart:
+    elif uses.evaluates:
         # What only looks at the parameters, and not once a step, evaluates.
         _evaluating.append(_Evaluation(uses, unit, result))
     _order.add(uses, unit)
@@ -255,7 +259,7 @@ def _emit(rec: recorder.Recorder, kind: int, name: str, start_ns: int, end_ns: i
 def forget() -> None:
     """Drops what belongs to the parent, in a forked child."""
     global _order
-    del _evaluating[:], _behind[:], _first[:], Uses.remembered[:]
+    del _evaluating[:], _behind[:], _undecided[:], Uses.remembered[:]
     _order = Order(steps.Cycle(sums_samples=True))
     del _running[:]
 
@@ -265,7 +269,7 @@ def finish() -> None:
     rec = recorder.current
     if rec is not None:
         _end_evaluations(rec, is_last=True)
-        for evaluation, end_ns in _first:
+        for evaluation, end_ns in _undecided:
             evaluation.write(rec, end_ns)
     _order.finish()
     metadata.framework(_SOURCE, gradients=Uses.has_gradients)

@@ -3,8 +3,8 @@
 A training function computes gradients, or is given again what it returned: parameters, the state
 of an optimizer, the field of a solver. Functions that only look at such values train nothing, nor
 does one beside a function that computes gradients which is not called once a step, as what counts
-right answers over an evaluation, unless it makes what that function is given next, as an update
-after several gradients does.
+right answers over an evaluation, unless what it returns gets to that function, as from an update
+after several gradients, from what clips them before, or from one that draws samples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _LOOKED_AT = 4  # calls after which a function is known
 _MOST_LEAVES = 2000
-_MOST_UNDECIDED = 16
+MOST_UNDECIDED = 16
+_MOST_REMEMBERED = 16
 
 
 class Uses:
@@ -31,7 +32,7 @@ class Uses:
     has_gradients = False
     """Whether some function of the program computes gradients."""
     remembered: list[Uses] = []
-    """Those of which it is known what they returned last."""
+    """Those of which it is known what they returned last, and not whether they feed others."""
 
     def __init__(self, name: str, devices_first: bool) -> None:
         self.name = name
@@ -39,8 +40,9 @@ class Uses:
         self.trains: bool | None = None  # None: not known yet
         self.computed_gradients = False
         self._is_fed_back = False  # it is given again what it returned
-        self._feeds = False  # what computes gradients is given what it returned
-        self.is_apart = False  # not called once a step, as what evaluates
+        self._feeds = False  # what it returned gets to what computes gradients
+        self._sources: list[Uses] = []  # those whose results it was given
+        self._is_apart = False  # not called once a step
         self._rounds_before = 0
         self._devices_first = devices_first
         self._returned: list[Any] = []  # weak references
@@ -51,13 +53,19 @@ class Uses:
     def computes_gradients(self) -> None:
         """A gradient was computed in it."""
         Uses.has_gradients = self.computed_gradients = self.trains = True
+        self._hand_on()
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether it is beside the steps, as far as is known: what looks at parameters, say."""
+        return self._is_apart and not self._feeds and not self.trains
 
     def look_around(self, rounds: int) -> None:
         """A call begins after so many rounds of the functions that train."""
         since = rounds - self._rounds_before
         self._rounds_before = rounds
         if since:
-            self.is_apart = since > 1
+            self._is_apart = since > 1
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """A call begins; the samples that it works on, 0 unknown.
@@ -67,8 +75,8 @@ class Uses:
         self.calls += 1
         if self.calls <= _LOOKED_AT + 1:
             self._look(args, kwargs)
-        if self.computed_gradients and Uses.remembered:
-            _look_for_feeding(args, kwargs)
+        if Uses.remembered and (self.calls <= _LOOKED_AT + 1 or self._is_on_the_way):
+            self._look_for_sources(args, kwargs)
         if self._batch is None or (Uses.has_gradients and not self.computed_gradients):
             return 0
         try:
@@ -80,19 +88,50 @@ class Uses:
     def after(self, result: Any) -> None:
         """A call is over."""
         if self.calls > 1:
-            is_beside = self.is_apart and Uses.has_gradients and not self._feeds
+            is_beside = self._is_apart and Uses.has_gradients and not self._feeds
             self.trains = self.computed_gradients or (self._is_fed_back and not is_beside)
         is_known = self.calls > _LOOKED_AT
         leaves = [] if is_known else leaves_of(result)
         self._returned = [reference for leaf in leaves for reference in weak(leaf)]
         if self in Uses.remembered:
             Uses.remembered.remove(self)
-        if self._returned and not self.computed_gradients:
+        if self._returned and not self._is_on_the_way:
             Uses.remembered.append(self)
+            del Uses.remembered[:-_MOST_REMEMBERED]
 
-    def feeds(self, given: set[int]) -> None:
-        """What computes gradients is given these values, by identity."""
-        self._feeds = self._feeds or not given.isdisjoint(_alive(self._returned))
+    @property
+    def _is_on_the_way(self) -> bool:
+        return self.computed_gradients or self._feeds
+
+    def _look_for_sources(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Looks for arrays that other functions returned among what it is given.
+
+        A single number may be the result of an evaluation that sets a rate.
+        """
+        leaves = [leaf for value in (*args, *kwargs.values()) for leaf in leaves_of(value)]
+        given = {id(leaf) for leaf in leaves if getattr(leaf, "shape", ())}
+        for one in Uses.remembered[:]:
+            returned = _alive(one._returned)
+            if not returned:
+                Uses.remembered.remove(one)
+            elif one is not self and one not in self._sources and not given.isdisjoint(returned):
+                self._sources.append(one)
+        del self._sources[:-_MOST_REMEMBERED]
+        if self._is_on_the_way:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Those whose results it was given feed as well, and so on."""
+        reached = [self]
+        while reached:
+            sources = reached.pop()._sources
+            for one in sources:
+                if not one._feeds:
+                    one._feeds = True
+                    reached.append(one)
+                if one in Uses.remembered:
+                    Uses.remembered.remove(one)
+            del sources[:]
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         returned, given = _alive(self._returned), _alive(self._given)
@@ -136,9 +175,9 @@ class Order:
 
     def __init__(self, cycle: steps.Cycle) -> None:
         self._cycle = cycle
-        self._waiting: list[tuple[Uses, steps.Unit, bool]] = []
+        self._waiting: list[tuple[Uses, steps.Unit]] = []
         self.rounds = 0
-        """How often a function that trains was called again, at most once for each one in turn.
+        """How often the functions that train have come round: one of them is called once more.
 
         A step may call several: one computes gradients, and another one updates with them. Where
         some compute gradients, these alone count: others may draw samples, several times a step.
@@ -149,10 +188,10 @@ class Order:
         """Takes a call that is over."""
         if uses.computed_gradients or (uses.trains and not Uses.has_gradients):
             self._count(id(uses))
-        self._waiting.append((uses, unit, uses.is_apart))
+        self._waiting.append((uses, unit))
         while self._waiting:
             first = self._waiting[0][0]
-            if first.trains is None and len(self._waiting) <= _MOST_UNDECIDED:
+            if first.trains is None and len(self._waiting) <= MOST_UNDECIDED:
                 break
             self._give(*self._waiting.pop(0))
 
@@ -168,30 +207,23 @@ class Order:
         A call returns before its computation is over: what it has begun is part of its step.
         """
         if self._waiting:
-            uses, unit, _ = self._waiting[-1]
+            uses, unit = self._waiting[-1]
             unit.end_ns = now_ns
             return bool(uses.trains)
         return self._cycle.goes_on_until(now_ns)
 
     def finish(self) -> None:
         """What is not known by now trains nothing."""
-        for uses, unit, is_apart in self._waiting:
-            self._give(uses, unit, is_apart)
+        for uses, unit in self._waiting:
+            self._give(uses, unit)
         del self._waiting[:]
         self._cycle.cut()
 
-    def _give(self, uses: Uses, unit: steps.Unit, is_apart: bool) -> None:
+    def _give(self, uses: Uses, unit: steps.Unit) -> None:
         if uses.trains:
             self._cycle.add(unit)
-        elif is_apart:
+        elif uses.evaluates:
             self._cycle.cut()  # it is no part of the step before
-
-
-def _look_for_feeding(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Looks for what other functions returned in what one is given that computes gradients."""
-    given = {id(leaf) for value in (*args, *kwargs.values()) for leaf in leaves_of(value)}
-    for one in Uses.remembered:
-        one.feeds(given)
 
 
 def leaves_of(tree: Any) -> list[Any]:
