@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfscope.attribution.first_work import first_work_ns
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.errors import UsageError
 from perfscope.schema.enums import EndKind
@@ -14,10 +15,13 @@ from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 from perfscope.units import counted
 
-FIRST_TO_LAST = "from the first step of every rank to the last step or phase of any"
-FIRST_TO_LAST_OF_ONE = "from its first step to its last step or phase"
-FIRST_TO_END = "from the first step of every rank until the program of the last one ends"
-FIRST_TO_END_OF_ONE = "from its first step until its program ends"
+FROM_STEP = "from the first step of every rank", "from its first step"
+FROM_WORK = (
+    "from when every rank begins the work that it does before its first step",
+    "from when it begins the work that it does before its first step",
+)
+TO_LAST = "to the last step or phase of any", "to its last step or phase"
+TO_END = "until the program of the last one ends", "until its program ends"
 BEFORE_SHUTDOWN = "before its interpreter shuts down"
 INITIALIZED = "from the time all ranks have initialized communication until"
 
@@ -29,7 +33,8 @@ class Focus:
     """The window [start_ns, end_ns) on the trace's clock and how its ends were chosen.
 
     `kind` is `communication_lifetime` (every rank has initialized communication -> last rank enters
-    finalization), `steps` (no communication to initialize), `steps A:B` (only those were recorded
+    finalization), `steps` (no communication to initialize), `own_work` (these, and
+    much work before them), `steps A:B` (only those were recorded
     in detail), `whole_trace` (of another tool), `common_window` (of the profiles of all ranks),
     `process_lifetime`, or the user's `--foa` text.
     """
@@ -243,24 +248,28 @@ def _steps_lifetime(trace: Trace) -> Focus | None:
     working = [rank for rank in trace.ranks if len(rank.steps)]
     if not working:
         return None
-    start = max(int(rank.steps["t0"][0]) for rank in working)
-    reasons = [FIRST_TO_LAST if len(trace.ranks) > 1 else FIRST_TO_LAST_OF_ONE]
-    ends = []
+    is_one, reasons, ends = len(trace.ranks) == 1, list[str](), list[int]()
     for rank in working:
         ends.append(int(rank.steps["t1"].max()))
         ends.extend(rank.phases["t1"].max(keepdims=True).tolist() if len(rank.phases) else [])
-    end = max(ends)
+    end, until = max(ends), TO_LAST[is_one]
     over = [moment for rank in working if (moment := _work_end_ns(rank, trace)) is not None]
     if len(over) == len(working) and max(over) > end:
         end = max(over)
-        until = FIRST_TO_END if len(trace.ranks) > 1 else FIRST_TO_END_OF_ONE
-        reasons = [f"{until}, {BEFORE_SHUTDOWN}"]
+        until = f"{TO_END[is_one]}, {BEFORE_SHUTDOWN}"
     died = {EndKind.KILLED, EndKind.ABORTED, EndKind.STOPPED, EndKind.UNKNOWN}
     for rank in working:
         if rank.ending.kind in died and rank.end_ns < end:
             end = rank.end_ns
             reasons.append(f"closed by the end of rank {rank.number} ({rank.ending.kind.value})")
-    return Focus(start, _close_at_drop(working, end, reasons), "steps", "; ".join(reasons))
+    end = _close_at_drop(working, end, reasons)
+    first = [int(rank.steps["t0"][0]) for rank in working]
+    begins = [first_work_ns(trace, rank, end) for rank in working]
+    start = max(begins)
+    is_longer = start < max(first)
+    begin = FROM_WORK if is_longer else FROM_STEP
+    reason = "; ".join([f"{begin[is_one]} {until}", *reasons])
+    return Focus(start, end, "own_work" if is_longer else "steps", reason)
 
 
 def _close_at_drop(ranks: Sequence[Rank], end_ns: int, reasons: list[str]) -> int:

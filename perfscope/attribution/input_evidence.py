@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfscope.attribution.activity_rules import Told, is_trainer
-from perfscope.attribution.timeline import TRAINING_KINDS
+from perfscope.attribution.stack_rules import TRAINING_KINDS
 from perfscope.schema.enums import Activity
 from perfscope.trace.model import Function, Trace
 

@@ -26,10 +26,15 @@ from perfscope.attribution.rhythms import rhythms, with_rhythms
 from perfscope.attribution.sampled import sample_ranks
 from perfscope.attribution.sole_work import with_sole_work
 from perfscope.attribution.soundness import damages
-from perfscope.attribution.stack_rules import BUILT_IN, NATIVE_FILES, StackLabels, label_stacks
+from perfscope.attribution.stack_rules import (
+    BUILT_IN,
+    NATIVE_FILES,
+    TRAINING_KINDS,
+    StackLabels,
+    label_stacks,
+)
 from perfscope.attribution.timeline import (
     MOST_AT_ONCE,
-    TRAINING_KINDS,
     RankParts,
     Timeline,
     blocking_layer,

@@ -8,8 +8,13 @@ import numpy as np
 
 from perfscope.arrays import Bools, Ints
 from perfscope.attribution.activities import ACTIVITIES, stack_activities
-from perfscope.attribution.stack_rules import StackLabels, is_user_file, kind_of_id, names_training
-from perfscope.attribution.timeline import TRAINING_KINDS
+from perfscope.attribution.stack_rules import (
+    TRAINING_KINDS,
+    StackLabels,
+    is_user_file,
+    kind_of_id,
+    names_training,
+)
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
 from perfscope.schema.enums import Activity, PhaseKind
 from perfscope.trace.model import Rank, Trace

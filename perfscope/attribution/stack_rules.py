@@ -14,6 +14,9 @@ from perfscope.schema.enums import PhaseKind
 from perfscope.structures import dataclass
 from perfscope.trace.model import Frame, Function, Trace
 
+TRAINING_KINDS = (PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)
+"""Phases of a training step."""
+
 UNLABELED = -1
 _RARE = -2
 

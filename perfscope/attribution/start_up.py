@@ -8,7 +8,8 @@ import numpy as np
 from perfscope.arrays import Floats, Ints, is_one_of
 from perfscope.attribution.ledger import INDEX, IS_COMMUNICATION
 from perfscope.attribution.preparation import Prepared
-from perfscope.attribution.timeline import TRAINING_KINDS, Timeline
+from perfscope.attribution.stack_rules import TRAINING_KINDS
+from perfscope.attribution.timeline import Timeline
 from perfscope.judging import MAIN
 from perfscope.schema.enums import Account
 from perfscope.search import of_codes

@@ -13,6 +13,7 @@ from perfscope.attribution.focus import Focus
 from perfscope.attribution.ledger import ACCOUNTS, INDEX, IS_COMMUNICATION
 from perfscope.attribution.phase_catalog import PhaseCatalog, is_hooked
 from perfscope.attribution.sampled import RankSamples
+from perfscope.attribution.stack_rules import TRAINING_KINDS
 from perfscope.engine import engine
 from perfscope.matching.intervals import (
     NOTHING,
@@ -29,7 +30,6 @@ from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
 
-TRAINING_KINDS = (PhaseKind.TRAIN, PhaseKind.FORWARD, PhaseKind.BACKWARD, PhaseKind.OPTIMIZER)
 SPECIAL_ACCOUNTS = {
     PhaseKind.CHECKPOINT: Account.CHECKPOINT,
     PhaseKind.EVALUATE: Account.EVALUATION,

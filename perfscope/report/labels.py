@@ -66,6 +66,7 @@ FOCI = {
     "common_window": "while every rank was recorded",
     "whole_trace": "over the whole trace",
     "steps": "over the training steps",
+    "own_work": "over the training steps and the work before them",
 }
 USEFUL = {
     "outside_communication": "time outside communication counts as work",

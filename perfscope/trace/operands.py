@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from perfscope.places import named_function
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.model import Frame
@@ -226,10 +227,14 @@ def _operands(
 
 
 def frame_of(told: Any) -> Frame | None:
-    """The place that the agent tells as a text; None where it is none."""
+    """The place that the agent tells as a text, as samples have it; None where it is none.
+
+    Comprehensions and lambdas are part of the function that they stand in.
+    """
     place = str(told).split("\x1f")
-    is_place = len(place) == 3 and place[2].isascii() and place[2].isdigit()
-    return Frame(place[0], place[1], int(place[2][:9])) if is_place else None
+    if len(place) != 3 or not (place[2].isascii() and place[2].isdigit()):
+        return None
+    return Frame(named_function(place[0]), place[1], int(place[2][:9]))
 
 
 def _multiplied(told: Any) -> Multiplied | None:

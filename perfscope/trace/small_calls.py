@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfscope.judging import ALONE, FEWEST_SAMPLES, MAIN
-from perfscope.places import INLINE
 from perfscope.structures import dataclass
 from perfscope.trace.counts import whole
 from perfscope.trace.loops import Lines, innermost, loops_of
@@ -108,7 +107,7 @@ def _loops(rows: Sequence[Any]) -> Iterator[SmallCalls]:
             whole_ones = row.get("whole")
             names = whole_ones[:_MOST] if isinstance(whole_ones, list) else []
             yield SmallCalls(
-                _caller(frame),
+                frame.key,
                 known,
                 looks,
                 turn_ns * NS,
@@ -116,12 +115,6 @@ def _loops(rows: Sequence[Any]) -> Iterator[SmallCalls]:
                 tuple(map(str, names)),
                 whole(row.get("operand_looks")),
             )
-
-
-def _caller(frame: Frame) -> Function:
-    """The function that samples of a frame are told by: of a comprehension that around it."""
-    around, _, name = frame.function.rpartition(".<locals>.")
-    return (around, frame.file) if around and name in INLINE else frame.key
 
 
 @dataclass(frozen=True)
@@ -160,7 +153,7 @@ def _small_calls(trace: Trace) -> Mapping[Frame, OnFewValues]:
         if at not in by_loop or by_loop[at].looks < one.looks:
             by_loop[at] = one
     for site in (site for rank in trace.ranks for site in worked_on(rank.metadata)):
-        function = _caller(site.frame)
+        function = site.frame.key
         sites[function, innermost(around[function], site.frame.line)].append(site)
     found = {}
     for frame in dict.fromkeys(trace.frames):

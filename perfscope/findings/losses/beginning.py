@@ -18,7 +18,7 @@ from perfscope.replay.segments import SCHEDULED
 from perfscope.schema.enums import Status
 from perfscope.units import counted, format_seconds, format_share
 
-FROM_THE_START = ("communication_lifetime", "process_lifetime", "steps")
+FROM_THE_START = ("communication_lifetime", "process_lifetime", "own_work", "steps")
 """Kinds of the focus of analysis that leave out no step at the beginning."""
 
 ACTION = (

@@ -2,7 +2,8 @@
 
 A call may make objects into text and write that, hash it and compress it: together that is one
 change of the program. And what comes once, as results that are written at the end, is no part of
-the steps; but where it took that much of the run, it is told.
+the steps; but where it took that much of the run, it is told. So is what sets the job up, where
+that is more than a fifth of the run.
 """
 
 from collections import defaultdict
@@ -19,7 +20,7 @@ from perfscope.findings.losses import recursion, words
 from perfscope.findings.losses.callees import Callee, FilesUse, callee_of
 from perfscope.findings.losses.changes import of_world
 from perfscope.findings.losses.groups import BOUNDED, Group, lost_to
-from perfscope.judging import MAIN
+from perfscope.judging import ALONE, MAIN
 from perfscope.losses.entry import Entry, Saving
 from perfscope.losses.savings import edits_of
 from perfscope.losses.words import label
@@ -69,14 +70,24 @@ def at_one_place(run: Facts, names: AbstractSet[str]) -> tuple[Finding, ...]:
         is_once = entry.pattern is LossPattern.ONCE
         is_told = activity in BOUNDED or (is_once and activity in ASLEEP)
         is_work = is_told and entry.cause.kind is LossKind.OTHER_WORK
-        if frame is None or not is_work or entry.causes > 1 or _is_at_start(run, entry):
+        if frame is None or not is_work or entry.causes > 1:
             continue
         if activity is not None and lost_to(activity) not in names:
             by_line[frame.key, frame.line].append(entry)
-    made = [one for members in by_line.values() if (one := _finding(run, members)) is not None]
+    told = (_without_set_up(run, members) for members in by_line.values())
+    made = [one for members in told if members and (one := _finding(run, members)) is not None]
     made.sort(key=lambda one: -(one.gain_s or 0.0))
     first = {one.id: one for one in reversed(made)}  # an identity stands for one finding
     return tuple(one for one in made if first[one.id] is one)
+
+
+def _without_set_up(run: Facts, members: Sequence[Entry]) -> Sequence[Entry]:
+    """The losses of a line without those that set the job up, where these are little of the run."""
+    early = [one for one in members if _is_at_start(run, one)]
+    length_ns = run.results.focus.length_ns * len(run.results.trace.ranks)
+    if sum(one.ns for one in early) > (1.0 - ALONE) * length_ns:
+        return members
+    return [one for one in members if one not in early]
 
 
 def _is_at_start(run: Facts, entry: Entry) -> bool:

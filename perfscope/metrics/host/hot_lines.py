@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perfscope.arrays import Bools
+from perfscope.arrays import Bools, Floats
 from perfscope.attribution.library_calls import innermost
 from perfscope.attribution.stack_rules import NATIVE_FILES, is_user_file
 from perfscope.judging import FEWEST_SAMPLES, MAIN, MOST_LOST
@@ -50,12 +50,28 @@ class LineSamples:
     def __init__(self, results: Results) -> None:
         self._results = results
         self._known: dict[frozenset[Frame], Bools] = {}
+        self._lengths_s: dict[int, Floats] = {}
 
     def seconds(self, rank: Rank, frames: Collection[Frame]) -> float:
-        """How long the main thread of a rank was in any of some lines."""
-        inside = self._inside(rank, frames)
-        whole_s = self._results.focus.length_ns * NS
-        return float(inside.mean()) * whole_s if len(inside) else 0.0
+        """How long the main thread of a rank was in any of some lines.
+
+        Samples of deep stacks come more rarely than others: each one speaks for the time from the
+        middle between it and the one before to that between it and the next.
+        """
+        if rank.number not in self._lengths_s:
+            self._lengths_s[rank.number] = self._lengths(rank)
+        return float(self._lengths_s[rank.number][self._inside(rank, frames)].sum())
+
+    def _lengths(self, rank: Rank) -> Floats:
+        """Seconds that each sample of a main thread in the focus speaks for."""
+        focus = self._results.focus
+        times = focus.within(rank.main_stacks)["t"].astype(np.int64)
+        order = np.argsort(times, kind="stable")
+        middles = (times[order][1:] + times[order][:-1]) // 2
+        result = np.empty(len(times))
+        if len(times):
+            result[order] = NS * np.diff(middles, prepend=focus.start_ns, append=focus.end_ns)
+        return result
 
     def counts(self, rank: Rank, frames: Collection[Frame]) -> tuple[int, int]:
         """In how many samples the main thread of a rank was in any of some lines, and of all."""

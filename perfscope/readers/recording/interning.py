@@ -180,16 +180,20 @@ class Interning:
 def _frames(levels: tuple[str, ...], known: dict[tuple[str, str], Frame]) -> list[Frame]:
     """The frames of a stack, outermost first.
 
-    Code that only the function around it calls is a part of it, also where Python does not say so.
+    Code that only the function around it calls is a part of it, also where Python does not say so:
+    at the same line it is the same frame, as newer Pythons have it.
     """
     found: list[Frame] = []
     for level in levels:
-        above = found[-1].function if found and level.partition("\x1f")[0] in INLINE else ""
+        name = level.partition("\x1f")[0]
+        is_inline = name.rpartition(".")[2] in INLINE
+        above = found[-1].function if found and name in INLINE else ""
         frame = known.get((level, above))
         if frame is None:
             frame = frame_of(level)
             if above and found[-1].file == frame.file:
                 frame = Frame(above, frame.file, frame.line)
             known[level, above] = frame
-        found.append(frame)
+        if not (is_inline and found and found[-1] == frame):
+            found.append(frame)
     return found

@@ -108,8 +108,12 @@ def test_two_activities_at_a_line_are_worth_a_word_together() -> None:
     assert "once" not in found.title
 
 
-def test_what_sets_the_job_up_is_not_told() -> None:
+def test_what_sets_the_job_up_is_told_where_it_is_much_of_the_run() -> None:
+    """A sixth of it comes with every job, a third is worth a look."""
     assert not loud(written(start_s=4.0))
+    (found,) = loud(written(start_s=10.0))
+    assert "once" in found.title
+    assert found.gain_s == pytest.approx(10.0, rel=0.01)
 
 
 def test_what_is_made_and_written_in_each_step_is_one_finding() -> None:

@@ -4,8 +4,10 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from perfscope.readers.recording.definitions import Definitions, frame_of, read_definitions
+from perfscope.readers.recording.interning import _frames
 from perfscope.readers.recording.layout import DEFINITIONS_MAGIC, NO_ID
 
 
@@ -81,3 +83,13 @@ def test_frames() -> None:
     assert frame_of("f\x1fa.py\x1f12").line == 12
     assert frame_of("f\x1fa.py\x1fx").line == 0
     assert (frame_of("f").function, frame_of("f").file) == ("f", "")
+
+
+@pytest.mark.parametrize("name", ["f.<locals>.<listcomp>", "<listcomp>"])
+def test_a_comprehension_at_the_line_that_it_stands_in_is_no_frame_of_its_own(name: str) -> None:
+    """As in Python 3.12; elsewhere in the function it tells which line of it runs."""
+    around = "f\x1fa.py\x1f12"
+    levels = (around, f"{name}\x1fa.py\x1f12", "len\x1f<built-in>\x1f0")
+    assert [frame.line for frame in _frames(levels, {})] == [12, 0]
+    assert [frame.line for frame in _frames((around, f"{name}\x1fa.py\x1f13"), {})] == [12, 13]
+    assert [frame.line for frame in _frames((around, around), {})] == [12, 12]
