@@ -10,8 +10,8 @@ from . import blocked, notes
 _MAX_HZ = 50.0
 _SHARE = 0.0025
 """Of one core, that looking may take on an average; what it interrupts costs about as much."""
-_AT_ONCE_S = 0.02  # the first looks meet every name for the first time
-_LOADING_HZ = 10.0
+_AT_ONCE_S = 0.03  # the first looks meet every name for the first time
+_LOADING_HZ = 5.0
 """While modules are loaded: each look meets new names there, and the run is yet to begin."""
 
 _PAYING_BACK = 0.9  # of what looking may take, while more has been taken: the start costs more

@@ -10,6 +10,10 @@ from __future__ import annotations
 from . import words as secret_words
 from .patterns import parts
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Sequence
+
 # What is secret whatever it looks like.
 _SECRETS = frozenset(
     """
@@ -61,6 +65,7 @@ _MAYBE = frozenset(
     cert webhook dsn p sig signature sid pat
     """.split()
 )
+_NAMES = _SECRETS | _MAYBE | _BARE_OPTIONS
 # What is that of labels, too: the keys of a mapping, the signature of a function.
 _LABELS = frozenset("key keys tokens p signature sig session license licence pat cert".split())
 # Words behind the one that counts: the value of a password is a password.
@@ -167,9 +172,16 @@ def _is_a_pass(head: str) -> bool:
 
 def may_name(word: str) -> bool:
     """Whether a word, in small letters, may name a secret or be the end of such a name."""
-    if word in _SECRETS or word in _MAYBE or word in _BARE_OPTIONS:
+    if word in _NAMES:
         return True
     return any(part in word for part in _PARTS)
+
+
+def may_name_in(lower: str, words: Sequence[str]) -> bool:
+    """Whether any word of a text in small letters may; all of it is looked through at once."""
+    if any(map(lower.__contains__, _PARTS)):
+        return any(may_name(word.lower()) for word in words)
+    return any(map(_NAMES.__contains__, map(str.lower, words)))
 
 
 def may_be_in(text: str) -> bool:

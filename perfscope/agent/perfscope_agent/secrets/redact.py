@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import brackets as secret_brackets
 from . import lists as secret_lists
 from . import logins as secret_logins
+from . import marks as secret_marks
 from . import names as secret_names
 from . import prose as secret_prose
 from . import tokens as secret_tokens
@@ -15,12 +16,6 @@ REDACTED = "[redacted]"
 LONGEST = 8_192
 """Characters of a text that are read: a job that ends with an endless message is not held up."""
 
-_MARKS = (
-    *{text.lower() for text, _ in secret_tokens.BEGINNINGS},
-    *"-----begin eyj akia asia abia acca aroa aida a3t $2 $5$ $6$ $argon $y$ hooks.slack".split(),
-    *"discord webhook api.telegram sha256~ .atlasv1 dt0c01 _mmk pat. sat.".split(),
-    ":aa",
-)
 _SCHEMES = frozenset("bearer basic token apikey api-key digest negotiate key aws4".split())
 
 TYPE_CHECKING = False
@@ -82,7 +77,8 @@ def _is_suspicious(text: str) -> bool:
 
 
 def _looks_suspicious(text: str) -> bool:
-    if ("@" in text and ":" in text) or any(map(text.lower().__contains__, _MARKS)):
+    lower = text.lower()
+    if ("@" in text and ":" in text) or secret_marks.has_one(lower):
         return True
     words = parts(text)
     if any(map(secret_tokens.is_suspicious, words)):
@@ -90,7 +86,7 @@ def _looks_suspicious(text: str) -> bool:
     if secret_lists.has_options(text) or secret_tools.may_hold_commands(text):
         return True
     has_values = any(map(text.__contains__, "=: >\t\n＝：([{"))
-    return has_values and any(secret_names.may_name(word.lower()) for word in words)
+    return has_values and secret_names.may_name_in(lower, words)
 
 
 def redact_value(text: str) -> str:
