@@ -39,6 +39,7 @@ from perfscope.findings.core.gain import replayed
 from perfscope.findings.core.of_whole_run import gain_of_run
 from perfscope.findings.core.order import likely_share
 from perfscope.findings.facts.facts import Facts
+from perfscope.judging import MAJOR
 from perfscope.losses.entry import LossAccount
 from perfscope.metrics.results import Results
 from perfscope.output import LONGEST_TEXT
@@ -178,8 +179,11 @@ def _odds(saving: Gain, of: Wholes) -> tuple[float, float] | None:
 def _hot_spots(run: Facts, top: Sequence[Finding]) -> str:
     """What computes most; beside a major problem it would only lead to other places."""
     saving = top[0].recommended if top else None
-    is_major = saving is not None and thresholds.by_gain(saving) is Status.FAIL
-    if is_major or (top and top[0].status is Status.FAIL):
+    if saving is None:
+        is_major = bool(top) and top[0].status is Status.FAIL
+    else:
+        is_major = saving.share >= MAJOR
+    if is_major:
         return ""
     named = [one.where[0] for one in top if one.where]
     return hottest(run, named, LONGEST_TEXT, is_alone=not top)

@@ -132,6 +132,23 @@ def test_where_most_is_computed_is_told_though_nothing_proves_it_wrong() -> None
     )
 
 
+@pytest.mark.parametrize(("slept", "is_told"), [(1, True), (3, False)])
+def test_where_most_is_computed_is_told_beside_what_saves_little(
+    slept: int, *, is_told: bool
+) -> None:
+    """Of 20 samples so many sleep: beside a major problem the rest only leads elsewhere."""
+    builder = TraceBuilder(1, end_s=102.0)
+    rank = builder.rank(0).init(1.0).finalize(101.0)
+    sleeps = [("pause", "/job/plate.py", 40), ("time.sleep", "<built-in>", 0)]
+    works = [("relax", "/job/plate.py", 25), ("numpy.multiply", "<built-in>", 0)]
+    for _, begin in rank.steps(100, 1.0):
+        for tick in range(20):
+            rank.stack(begin + tick / 20 + 0.025, sleeps if tick < slept else works)
+    found = verdict(analyze_trace(builder.build()))
+    assert found["top"] == ["lost_to_sleep"]
+    assert bool(found["hot_spots"]) is is_told
+
+
 @pytest.mark.parametrize(("cpus", "is_told"), [(1.0, True), (0.05, False)])
 def test_who_waits_for_threads_that_rest_computes_nothing(cpus: float, *, is_told: bool) -> None:
     """As the main thread of a server does, whose library waits for what others ask of it."""
