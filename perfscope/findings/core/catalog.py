@@ -38,7 +38,7 @@ from perfscope.progress import counted, stage
 from perfscope.replay.model import RefusedEditError
 from perfscope.replay.replay import Replay
 from perfscope.schema.enums import Confidence, LossPattern, Status
-from perfscope.trace.damage import UNKNOWN_SIZE, Need
+from perfscope.trace.damage import SPOILS_WHOLE, UNKNOWN_SIZE, Need
 from perfscope.trace.model import Format
 from perfscope.trace.worlds import apart
 
@@ -52,12 +52,13 @@ def diagnoses() -> list[Diagnosis]:
 def run_all(run: Facts, *, catalog: Sequence[Diagnosis] | None = None) -> tuple[Finding, ...]:
     """The outcome of every diagnosis, in order; one that throws becomes an error row.
 
-    Last comes what the loss account holds beyond all that they found.
+    Last comes what the loss account holds beyond all that they found, also of a run that was cut
+    short: what was lost until then was lost.
     """
     chosen = diagnoses() if catalog is None else catalog
     apply = [diagnosis for diagnosis in chosen if diagnosis.applies(run.results)]
     found = [_run(diagnosis, run) for diagnosis in counted("judging diagnoses", apply)]
-    if catalog is None and not run.results.damage:
+    if catalog is None and all(one.spoils <= SPOILS_WHOLE for one in run.results.damage):
         stage("pricing what else was lost")
         found = list(told_by_their_cause(run, found))
         found += [_told_beside(run, one) for one in unclaimed(run, found)]
