@@ -68,6 +68,8 @@ class Wholes:
     run_s: float | None
     window_s: float | None  # the focus of analysis, called the analyzed window where people read it
     idle_s: float | None = None  # the run on a host that does nothing else, where that is told
+    # communication of the rank that has least of it: what may end with work that is not done
+    meets_s: float = 0.0
 
     @property
     def of_run(self) -> "Wholes":
@@ -113,20 +115,23 @@ class Wholes:
         interval: Sequence[float] | None = None,
         is_by_assumption: bool = False,
         most_s: float | None = None,
+        is_exact: bool = False,
     ) -> tuple[float, float] | None:
         """Between what the middle half of such fixes of other programs saves, in seconds.
 
         None where that is not the range to tell: where several assumptions give one, and where the
         run itself tells that less may be saved. No upper end is more than the whole that the saving
         is of, nor than `most_s`, all that is lost of its kind; of a bound, which is all that is
-        lost of one kind, waiting that ends with it comes on top.
+        lost of one kind, other time that ends with it comes on top, unless there is none
+        (`is_exact`, as of sleep).
         """
         low_s, high_s = (one * seconds for one in (BOUNDED_HALF if is_bound else REPLAYED_HALF))
         least_s = interval[0] if interval and _ends(interval) and not is_bound else low_s
         if least_s < low_s or (is_by_assumption and not is_bound):
             return None
         whole_s = self.idle_s or self.run_s or self.window_s
-        is_end = most_s and (is_more(most_s, seconds) if is_bound else most_s >= seconds)
+        is_open = is_bound and not is_exact
+        is_end = most_s and (is_more(most_s, seconds) if is_open else most_s >= seconds)
         ends_s = [one for one in (most_s if is_end else None, whole_s) if one and one >= seconds]
         return low_s, min((high_s, *ends_s))
 

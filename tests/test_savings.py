@@ -142,7 +142,8 @@ def test_what_is_saved_on_an_idle_host_is_told_of_the_run_that_its_page_shows() 
         (Wholes(40.0, None), {"most_s": 1.0}, (1.8, 3.6)),
         (Wholes(40.0, None), {"is_bound": True}, (1.8, 3.0)),
         (Wholes(40.0, None), {"is_bound": True, "most_s": 2.5}, (1.8, 2.5)),
-        # waiting that ends with it comes on top of all that the fix replaces
+        (Wholes(40.0, None), {"is_bound": True, "most_s": 2.0, "is_exact": True}, (1.8, 2.0)),
+        # other time that ends with it comes on top of all that the fix replaces
         (Wholes(40.0, None), {"is_bound": True, "most_s": 2.0}, (1.8, 3.0)),
     ],
 )

@@ -7,6 +7,7 @@ from perfscope.document.quality_host import of_host
 from perfscope.document.splits import as_measured, is_told_idle
 from perfscope.findings.core import thresholds
 from perfscope.findings.core.finding import Finding, Gain
+from perfscope.findings.core.gain import bound_s
 from perfscope.findings.core.wording import wholes_of_run
 from perfscope.findings.facts.facts import Facts
 from perfscope.metrics.results import Results
@@ -47,7 +48,8 @@ def host_gain(run: Facts) -> Gain | None:
 
 def wholes_beside(results: Results, others: Gain | None) -> Wholes:
     """What savings are shares of, with the run on an idle host where others cost that much."""
-    of = wholes_of_run(results)
+    meets_s = bound_s(results, [0.0] * len(results.trace.ranks))
+    of = replace(wholes_of_run(results), meets_s=meets_s)
     left_s = of.run_s - others.seconds if of.run_s and others else 0.0
     return replace(of, idle_s=left_s) if left_s > 0 else of
 

@@ -17,7 +17,7 @@ class Record:
     half: tuple[float, float]  # how many times that the middle half of the fixes saved
 
 
-REPLAYED = Record(40, "simulated fixes", REPLAYED_HALF)
+REPLAYED = Record(40, "replayed fixes", REPLAYED_HALF)
 BOUNDS = Record(43, "fixes", BOUNDED_HALF)
 
 
@@ -28,6 +28,6 @@ def track_record(*, is_bound: bool, end: str = "") -> str:
     """
     of = BOUNDS if is_bound else REPLAYED
     least, most = of.half
-    tried = f"half of the {of.programs} {of.told} that were tried in other programs"
+    tried = f"half of the {of.programs} {of.told} tried in other programs"
     half = f"{tried} saved {least:g} to {most:g} times their estimate"
     return f"Range: {half}{f'; {end}' if end else ''}."

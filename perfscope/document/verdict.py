@@ -153,7 +153,7 @@ def _end(saving: Gain, high_s: float) -> str:
     least_s = (BOUNDED_HALF if saving.is_bound else REPLAYED_HALF)[1] * saving.seconds
     if not is_more(least_s, high_s):
         return ""
-    most = "an even split frees no more" if _is_split(saving) else "no more of it is lost"
+    most = "an even split frees no more" if _is_split(saving) else "it takes no more"
     if saving.spent and saving.spent.most_s:
         most = "no rank loses more"
     return f"here, {most} than {format_seconds(high_s)}"
@@ -163,7 +163,10 @@ def _odds(saving: Gain, of: Wholes) -> tuple[float, float] | None:
     """The range of such fixes of other programs; None where it is not the one to tell."""
     spent = saving.spent
     most_s = (spent.most_s or spent.seconds) * _idle_part(saving) if spent else None
-    if _is_split(saving):  # the ranks wait no longer than that
+    if spent is not None and most_s is not None:
+        most_s = max(most_s, saving.seconds) if spent.is_gone else most_s + of.meets_s
+    is_split = _is_split(saving)
+    if is_split:  # the ranks wait no longer than that
         most_s = most_s if most_s and is_more(most_s, saving.seconds) else saving.seconds
     if saving.no_interval is NoInterval.UNSEEN:  # a part of it was not measured
         return None
@@ -173,6 +176,7 @@ def _odds(saving: Gain, of: Wholes) -> tuple[float, float] | None:
         interval=saving.interval_s,
         is_by_assumption=saving.is_by_assumption,
         most_s=most_s,
+        is_exact=is_split or (spent is not None and spent.is_exact),
     )
 
 

@@ -197,8 +197,8 @@ def _of_steps(run: Run) -> str:
     if run.throughput.step_source in TOLD_STEPS:
         return "median"
     if count >= FEW_STEPS:
-        return "median, inferred from what repeats"
-    return f"median of {count}, inferred from what repeats; an inner loop may be the steps"
+        return "median, inferred from repeating calls"
+    return f"median of {count}, inferred from repeating calls; an inner loop may be the steps"
 
 
 def _of_which_steps(run: Run) -> str:

@@ -8,17 +8,17 @@ from perfscope.document.track_record import BOUNDS, REPLAYED, Record, track_reco
 
 def test_what_lies_outside_of_the_middle_half_is_told() -> None:
     told = (
-        f"Range: half of the {REPLAYED.programs} simulated fixes that were tried in other programs "
+        f"Range: half of the {REPLAYED.programs} replayed fixes tried in other programs "
         "saved 0.9 to 1.8 times their estimate"
     )
     assert track_record(is_bound=False) == f"{told}."
-    end = "here, no more of it is lost than 2.00 s"
+    end = "here, it takes no more than 2.00 s"
     assert track_record(is_bound=False, end=end) == f"{told}; {end}."
 
 
 def test_bounds_have_a_record_of_their_own() -> None:
     assert track_record(is_bound=True) == (
-        f"Range: half of the {BOUNDS.programs} fixes that were tried in other programs saved 0.9 "
+        f"Range: half of the {BOUNDS.programs} fixes tried in other programs saved 0.9 "
         "to 1.5 times their estimate."
     )
 

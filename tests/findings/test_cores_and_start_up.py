@@ -85,7 +85,7 @@ def test_idle_cpus_are_worth_a_word_and_no_fault() -> None:
     trace = bound(("0-3",), busy=1.0, delay=0.0)
     finding = idle_of(trace)
     assert finding.status is Status.INFO
-    assert finding.title == "75.0 % of the CPUs of host node0 are idle"
+    assert finding.title == "The CPUs of host node0 are 75.0 % idle"
     assert finding.gain_s is None
     assert finding.actions[0] == (
         "Try up to 4 threads in each rank: `perfscope sweep --env OMP_NUM_THREADS=1,2,4 -- "

@@ -169,7 +169,8 @@ def leading(document: Json, **changes: Any) -> Json:
 
 
 PREDICTED = (
-    "from a simulation (replay) of the fixed run. Range: give or take 5 % as its steps vary."
+    "from a replay of the recording with the fix applied. "
+    "Range: give or take 5 % as its steps vary."
 )
 INFERRED = (
     f"Cause: inferred, from time that was measured. Saving, if the cause is right: {PREDICTED}"
@@ -203,7 +204,7 @@ INFERRED = (
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "high"},
-            "Saving: from the time of what the fix replaces; what its new code takes is not taken",
+            "Saving: the measured time of what the fix replaces; what its new code takes",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None, "confidence": "medium"},

@@ -12,7 +12,7 @@ from tests.report.sample_document import two_ranks_evaluation
 from tests.report.test_first_screen import leading, two_problems, words
 
 Json = dict[str, Any]
-STEPS = "160 steps inferred from what repeats"
+STEPS = "160 steps inferred from repeating calls"
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ STEPS = "160 steps inferred from what repeats"
         ),
         (
             {"gain_basis": "replay"},
-            "Check: simulated unchanged, the run has its measured length.",
+            "Check: replayed unchanged, the run has its measured length.",
         ),
         (
             {"gain_basis": "upper_bound", "gain_interval_s": None},
@@ -51,7 +51,9 @@ def test_how_near_predictions_have_been_stands_behind_the_saving() -> None:
     leading(document, gain_s=2.0, gain_basis="replay", gain_interval_s=[1.9, 2.1])
     document["verdict"]["track_record"] = "Half of the fixes saved more."
     page = shown(document, "overview").replace("\xa0", " ")
-    assert "of the fixed run. Half of the fixes saved more." in page  # one range, and its reason
+    assert (
+        "with the fix applied. Half of the fixes saved more." in page
+    )  # one range, and its reason
 
 
 def test_the_source_of_the_line_stands_below_its_place() -> None:

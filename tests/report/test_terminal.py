@@ -256,8 +256,8 @@ def test_efficiencies_of_a_busy_host_say_so() -> None:
 @pytest.mark.parametrize(
     ("count", "source", "told"),
     [
-        (5, "collectives", "(median of 5, inferred from what repeats; an inner loop may be"),
-        (200, "collectives", "(median, inferred from what repeats)"),
+        (5, "collectives", "(median of 5, inferred from repeating calls; an inner loop may be"),
+        (200, "collectives", "(median, inferred from repeating calls)"),
         (5, "marker", "(median)"),
     ],
 )

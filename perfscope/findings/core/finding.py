@@ -39,6 +39,8 @@ class Spent:
     part: str = ""
     most_s: float | None = None  # of the rank that spends most, beyond which no range goes
     is_gone: bool = False  # whether it is what a change takes away, and nothing of it stays
+    # whether no other time ends with it, as with sleep: computing takes caches and memory as well
+    is_exact: bool = False
 
 
 @dataclass(frozen=True)

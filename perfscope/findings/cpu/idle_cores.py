@@ -32,7 +32,7 @@ def judge(run: Facts) -> Outcome:
         return passed(f"{format_share(1.0 - share)} of the CPUs of host {node.host} are busy.")
     return Finding(
         status=Status.INFO,
-        title=f"{format_share(share)} of the CPUs of host {node.host} are idle",
+        title=f"The CPUs of host {node.host} are {format_share(share)} idle",
         summary=(
             f"The ranks may use {node.cpus:g} CPUs together; "
             f"{(1 - share) * node.cpus:.1f} of them are busy. Whether more threads or ranks would "

@@ -172,7 +172,7 @@ def _title(node: NodeLoad, status: Status, throttled_s: float) -> str:
     if status is Status.PASS:
         return f"The threads fit the CPUs: {where}"
     if status is Status.INFO and node.is_horovods_alone:
-        return f"Horovod's background threads want to run beside the program's: {where}"
+        return f"Horovod's background threads compete with the program's: {where}"
     pool = node.pools[0] if node.pools else None
     whose = ""
     if pool is not None and pool.threads > node.threads_per_rank:

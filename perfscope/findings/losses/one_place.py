@@ -128,7 +128,7 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
             f"{format_seconds(gain.seconds)} shorter; what can be had depends on how it is done "
             "instead."
         ),
-        gain=replace(gain, spent=Spent(_mean_s(entries, ranks), is_each=len(ranks) > 1)),
+        gain=replace(gain, spent=_spent(entries, ranks)),
         confidence=Confidence.HIGH,
         ranks=ranks,
         where=words.frames(first),
@@ -138,6 +138,11 @@ def _finding(run: Facts, members: Sequence[Entry]) -> Finding | None:
         ),
         actions=(there(f"In {words.places(first)}", _action(run, group, callee)),),
     )
+
+
+def _spent(entries: Sequence[Entry], ranks: Sequence[int]) -> Spent:
+    is_sleep = all(one.cause.activity is Activity.SLEEP for one in entries)
+    return Spent(_mean_s(entries, ranks), is_each=len(ranks) > 1, is_exact=is_sleep)
 
 
 def _own_s(entries: Sequence[Entry]) -> float:

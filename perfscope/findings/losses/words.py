@@ -124,11 +124,12 @@ def _each_s(group: Group) -> float:
 def spent(group: Group, callee: Callee | None) -> Spent | None:
     """What the title, or else the action, says that it takes a rank; None of what only waits."""
     first = group.entries[0]
+    is_exact = first.cause.activity is Activity.SLEEP
     if callee is not None:
-        return Spent(callee.mean_s, is_each=len(callee.seconds) > 1)
+        return Spent(callee.mean_s, is_each=len(callee.seconds) > 1, is_exact=is_exact)
     if not _each_s(group) or first.cause.activity is None or not first.ranks:
         return None
-    return Spent(_each_s(group), is_each=len(group.ranks) > 1)
+    return Spent(_each_s(group), is_each=len(group.ranks) > 1, is_exact=is_exact)
 
 
 def named(group: Group, world: Sequence[int], at: str = "") -> str:

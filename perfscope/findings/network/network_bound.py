@@ -309,7 +309,8 @@ def _less(run: Facts, facts: NetworkFacts) -> str:
         for one in site.operands
     ]
     is_known = bool(sent) and not sampled_places.exchanges_itself(run.results)
-    fewer = FEWER if is_of_torch(run.results) else f"{FEWER}{HALO}"
+    has_halo = main_messages(run.results) is not None and not is_of_torch(run.results)
+    fewer = f"{FEWER}{HALO}" if has_halo else FEWER
     if is_known and all(one.value_bytes <= SINGLE_BYTES for one in sent):
         return fewer
     return f"{fewer}{NARROWER_TENSORS if is_of_torch(run.results) else NARROWER}"

@@ -24,7 +24,7 @@ _LABELS = {
     OUTSIDE: "Outside any phase",
     OTHERS: "Worker processes and other threads",
 }
-NO_STACKS = NoStacks("stacks were not sampled: record with --stacks", (), ())
+NO_STACKS = NoStacks("whole stacks of all threads were not recorded: use --stacks", (), ())
 MOST_PHASES = 16
 MOST_RANKS = 8
 """Ranks that a phase is shown for one by one: those with the most seconds in it."""

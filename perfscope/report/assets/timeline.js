@@ -295,7 +295,7 @@
   function describe() {
     const { cells } = level(), bin = isShared() ? COLUMN / scale() : level().bin;
     shown.textContent = `Shown: ${words.moment(from, bin)} to ${words.moment(to, bin)}, in parts of ${words.length(bin)}`;
-    status.textContent = cursor ? under(cursor, bin, cells[cursor.row]) : "Point at a bar to read it.";
+    status.textContent = cursor ? under(cursor, bin, cells[cursor.row]) : "Hover over a bar for details.";
     sums.hidden = !chosen;
     sums.textContent = chosen ? words.sums(Math.min(...chosen), Math.max(...chosen), bin) : "";
   }

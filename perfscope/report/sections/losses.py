@@ -78,7 +78,10 @@ def when(entry: LossEntry, ranks: int = 0) -> str:
     )
     if entry.steps and entry.pattern in (LossPattern.WINDOW, LossPattern.ONCE):
         first, last = entry.steps
-        parts.append(f"step {first}" if first == last else f"steps {first} to {last}")
+        if first == last:
+            parts.append(f"step {first}")
+        elif entry.pattern is LossPattern.WINDOW:
+            parts.append(f"steps {first} to {last}")
     return ", ".join(parts)
 
 

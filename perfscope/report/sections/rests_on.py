@@ -20,7 +20,7 @@ def seen_in(result: Analysis, row: FindingRow) -> str:
 
 def _steps(result: Analysis) -> list[str]:
     steps, is_told = result.steps.count, result.run.throughput.step_source in TOLD_STEPS
-    how = "" if is_told else " inferred from what repeats"
+    how = "" if is_told else " inferred from repeating calls"
     return [f"{counted(steps, 'step')}{how}"] if steps > 1 else []
 
 
@@ -36,5 +36,5 @@ def rests_on(result: Analysis, row: FindingRow | None) -> str:
     error = result.replay.relative_error
     if error is not None and (saving is None or saving.gain_basis is Basis.REPLAY):
         off = "" if error == 0.0 else f" to within {percent(error)}"
-        said.append(f"Check: simulated unchanged, the run has its measured length{off}.")
+        said.append(f"Check: replayed unchanged, the run has its measured length{off}.")
     return " ".join(said)

@@ -10,7 +10,7 @@ from perfscope.schema.enums import Basis, Confidence, NoInterval, Status
 from perfscope.schema.findings import FindingRow, FirstAction, Outcome
 from perfscope.units import listed
 
-SIMULATED = "from a simulation (replay) of the fixed run"
+SIMULATED = "from a replay of the recording with the fix applied"
 """What savings come from that are no bounds."""
 
 OTHER_CAUSE = "something else may explain it"
@@ -244,7 +244,7 @@ def _how_sure_saving(row: Outcome, *, has_range: bool = False) -> tuple[str, str
         varies = row.confidence is Confidence.MEDIUM and not (is_inferred(row) or doubt(row))
         told = ", and it varies from step to step" if varies else ""
         new = "" if has_range else "; what its new code takes is not taken off"
-        return f"from the time of what the fix replaces{new}{told}", ""
+        return f"the measured time of what the fix replaces{new}{told}", ""
     interval, whole_s = first.gain_interval_s, first.gain_s
     if interval is None:
         interval, whole_s = row.gain_interval_s, row.gain_s or 0.0

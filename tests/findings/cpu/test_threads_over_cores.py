@@ -274,7 +274,7 @@ def test_the_thread_of_horovod_is_named_where_the_pools_are_idle() -> None:
 def test_a_thread_of_horovod_that_takes_little_from_the_program_is_no_fault() -> None:
     finding = crowded_by_horovod(pool_runs=False, waits=0.01)
     assert finding.status is Status.INFO
-    assert finding.title.startswith("Horovod's background threads want to run beside")
+    assert finding.title.startswith("Horovod's background threads compete with")
     assert not finding.actions
 
 
