@@ -284,6 +284,16 @@ def needs_of_meetings(
 def needed_before(arrival: Ints, hubs: tuple[Ints, Ints, Ints], row: Ints, on: Ints) -> Ints:
     """Before which time each row cannot complete, for given arrivals; hubs and pairs as above."""
 
+def needs_of_rows(call: Ints, on: Ints, row_of: Small, rows: int) -> tuple[Small, Small]:
+    """Where what each row needs begins, and the end; and the needs: a row, or ~hub.
+
+    Args:
+        call: a call that needs something, as often as it does; call c is row `row_of[c]`.
+        on: what it needs, a call or ~hub.
+        row_of: below `rows`.
+        rows: of the program.
+    """
+
 def collectives_of_rows(
     members: Ints, starts: Ints, carried: Ints, calls: Small, call_count: int
 ) -> tuple[Ints, Small]:

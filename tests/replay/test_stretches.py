@@ -21,6 +21,8 @@ def test_all_and_some_numbers_come_back(seed: int, step: int) -> None:
     assert kept.all().tolist() == values.tolist()
     rows = lot.integers(0, max(count, 1), 30 if count else 0)
     assert kept.at(rows).tolist() == values[rows].tolist()
+    first, end = sorted(lot.integers(0, count + 1, 2).tolist())
+    assert kept.between(first, end).tolist() == values[first:end].tolist()
     assert kept.all().dtype == kept.at(rows).dtype == np.int32
 
 
