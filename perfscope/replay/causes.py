@@ -26,6 +26,7 @@ from perfscope.schema.replay import (
     ReplayedSteps,
     WaitPair,
 )
+from perfscope.search import places
 from perfscope.structures import dataclass
 from perfscope.trace.operations import name_of
 from perfscope.units import NS
@@ -143,7 +144,7 @@ def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
     closing = program.pool_row.at(program.cut_rows[1:, 0])
     enter = np.full(len(closing), focus.end_ns, np.int64)
     enter[closing >= 0] = results.waits.pool.some("enter", closing[closing >= 0])
-    step = np.searchsorted(table["t0"].astype(np.int64), enter, side="right") - 1
+    step = places(table["t0"].astype(np.int64), enter, "right") - 1
     return np.maximum(step, 0), step_numbers(table)
 
 
