@@ -199,10 +199,11 @@ def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> 
         curve = curves[key]
         priced = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
         ratio = np.where(op[together.starts] == code, priced, ratio)
-    transfer[rows[is_last]] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]
-    costs.size[rows[is_last]] = together.sums(costs.size[rows])
+    last, others = rows[is_last], rows[~is_last]
+    transfer[last] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]
+    costs.size[last] = together.sums(costs.size[rows])
     for column in (transfer, costs.size):
-        column[rows[~is_last]] = 0
+        column[others] = 0
     return transfer
 
 
