@@ -128,6 +128,20 @@ def free_time(
     are of kind 0 where that is not to be told.
     """
 
+def longest_free(
+    calls: CallColumns,
+    main_tid: int,
+    start: int,
+    end: int,
+    phases: tuple[Ints, Ints],
+    after: Ints,
+    until: Ints,
+) -> tuple[Ints, Ints, Ints]:
+    """Of these pieces the first longest that ends behind `after` and begins before `until`.
+
+    For each two moments: its place among all, -1 where there is none, its start and its end.
+    """
+
 def rank_timeline(
     *,
     rules: dict[str, Any],
@@ -284,6 +298,16 @@ def needs_of_meetings(
 def needed_before(arrival: Ints, hubs: tuple[Ints, Ints, Ints], row: Ints, on: Ints) -> Ints:
     """Before which time each row cannot complete, for given arrivals; hubs and pairs as above."""
 
+def needs_of_rows(call: Ints, on: Ints, row_of: Small, rows: int) -> tuple[Small, Small]:
+    """Where what each row needs begins, and the end; and the needs: a row, or ~hub.
+
+    Args:
+        call: a call that needs something, as often as it does; call c is row `row_of[c]`.
+        on: what it needs, a call or ~hub.
+        row_of: below `rows`.
+        rows: of the program.
+    """
+
 def collectives_of_rows(
     members: Ints, starts: Ints, carried: Ints, calls: Small, call_count: int
 ) -> tuple[Ints, Small]:
@@ -369,16 +393,11 @@ def scaled(
 ) -> Floats:
     """Pieces of work, those that `chosen_pieces` tells times a factor, shaped as `ns`."""
 
-def work_by_cell(
-    row: Small,
-    ns: Floats,
-    chosen: Bytes,
-    segment: Small,
-    rank: Small,
-    segments: int,
-    ranks: int,
-) -> Floats:
-    """Chosen pieces of work by segment and rank of their rows, flattened (segments, ranks)."""
+def work_by_cell(row: Small, ns: Floats, chosen: Bytes, cuts: Ints, *, ranks: int) -> Floats:
+    """Chosen pieces of work by segment and rank of their rows, flattened (segments, ranks).
+
+    `cuts` has the rows of each cut, flattened (segments + 1, ranks).
+    """
 
 def work_before(row: Small, ns: Floats, rows: Ints, all_rows: int) -> Floats:
     """The pieces of work before some rows, added up in order, shaped as `rows`."""
@@ -390,12 +409,16 @@ def rescaled(
     row: Small,
     ns: Floats,
     chosen: Bytes,
-    segment: Small,
-    rank: Small,
-    factor: Floats,
+    cuts: Ints,
+    *,
     ranks: int,
+    totals: Floats,
+    targets: Floats,
 ) -> Floats:
-    """Pieces of work, the chosen ones times what `factor` has for their segment and rank."""
+    """Pieces of work, the chosen ones scaled so that they add up to the targets.
+
+    `totals` is what they add up to, as `work_by_cell`, and where that is 0 they stay.
+    """
 
 def groups_of_like(
     work: Floats,
@@ -577,12 +600,6 @@ def last_exits(
     moments: Ints,
 ) -> Ints:
     """When ranks last left a collective before moments; by rank `began` where it had left none."""
-
-def longest_between(starts: Ints, ends: Ints, after: Ints, until: Ints) -> Ints:
-    """Of intervals in order the first longest that ends behind `after`, begins before `until`; -1.
-
-    `after` and `until` have one element for each question.
-    """
 
 def match_messages(
     pool: Pool, codes: Codes, starts: Ints, members: Ints, comparable: Bytes | None

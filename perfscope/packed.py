@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from perfscope.arrays import Int32s, Ints
 from perfscope.engine import engine
+from perfscope.search import places
 
 
 class PackedTimes:
@@ -58,30 +59,35 @@ class Stretches:
 
     def all(self) -> Int32s:
         """The numbers of all rows; not to be written to."""
-        if self._values is not None:
-            return self._values
-        lengths = np.diff(self._first, append=np.int32(self._count))
-        if not self._step:
-            every: Int32s = self._start.repeat(lengths)
-            return every
-        found: Int32s = np.repeat(self._start - self._first, lengths)
-        found += np.arange(self._count, dtype=np.int32)
-        return found
+        return self.between(0, self._count)
 
     def at(self, rows: npt.NDArray[np.integer]) -> Int32s:
         """The numbers of some rows."""
         if self._values is not None:
             some: Int32s = self._values[rows]
             return some
-        place = np.searchsorted(self._first, rows.astype(np.int32, copy=False), side="right") - 1
+        place = places(self._first.astype(np.int64), rows.astype(np.int64, copy=False), "right") - 1
         found: Int32s = self._start[place]
         if self._step:
             found = found + (rows - self._first[place]).astype(np.int32)
         return found
 
     def between(self, first: int, end: int) -> Int32s:
-        """The numbers of rows [first, end)."""
-        return self.at(np.arange(first, end))
+        """The numbers of rows [first, end); not to be written to."""
+        if self._values is not None or first >= end:
+            values: Int32s = (self._start if self._values is None else self._values)[first:end]
+            return values
+        begin = int(np.searchsorted(self._first, np.int32(first), side="right")) - 1
+        behind = int(np.searchsorted(self._first, np.int32(end)))
+        edges = np.append(self._first[begin:behind], np.int32(end))
+        edges[0] = first
+        if not self._step:
+            every: Int32s = self._start[begin:behind].repeat(np.diff(edges))
+            return every
+        ahead = self._start[begin:behind] - self._first[begin:behind]
+        found: Int32s = ahead.repeat(np.diff(edges))
+        found += np.arange(first, end, dtype=np.int32)
+        return found
 
 
 Packed = PackedTimes | Stretches

@@ -114,6 +114,8 @@ void make_random_timelines(unsigned count)
                                   {0, 1}, rank.enter.size() + 2)
                           .rows.size();
         pieces += free_time(rank.columns(), 1, life.start, life.end, phases, true).starts.size();
+        longest_free(rank.columns(), 1, life.start, life.end, phases, rank.enter.data(), rank.leave.data(),
+                     rank.enter.size());
     }
     std::printf("layers: %u lives of %zu segments and %zu pieces\n", count, segments, pieces);
 }

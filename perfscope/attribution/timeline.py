@@ -26,6 +26,7 @@ from perfscope.matching.intervals import (
 )
 from perfscope.matching.waits import Waits
 from perfscope.schema.enums import Account, PhaseKind
+from perfscope.search import places
 from perfscope.structures import dataclass
 from perfscope.trace.model import Format, Rank, Table, Trace
 from perfscope.trace.operations import OperationClass, codes_mask
@@ -96,7 +97,7 @@ class Timeline:
 
     def at(self, moments: Times) -> Times:
         """The segment of each moment; the nearest one of moments outside the rank's life."""
-        segment = self.boundaries.searchsorted(moments, side="right") - 1
+        segment = places(self.boundaries, moments, "right") - 1
         return np.minimum(np.maximum(segment, 0), max(len(self.accounts) - 1, 0))
 
     def samples_in(self, rows: Table, *accounts: Account) -> Table:

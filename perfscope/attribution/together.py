@@ -183,15 +183,26 @@ def call_columns(operations: Table) -> CallColumns:
 
 def gaps_of(rank: Rank, blocking: Layer) -> Gaps:
     """The gaps of a rank, cut where the layer of its marked phases changes."""
-    start, end, kind, blocked = engine.free_time(
-        call_columns(rank.operations),
-        rank.main_tid,
-        rank.start_ns,
-        rank.end_ns,
-        (blocking.starts, blocking.values),
-        tells_kinds=bool(len(rank.stacks)),
-    )
+    columns = _columns(rank, blocking)
+    start, end, kind, blocked = engine.free_time(*columns, tells_kinds=bool(len(rank.stacks)))
     return Gaps(start, end, kind, blocked.astype(np.bool_))
+
+
+def longest_gaps(
+    rank: Rank, blocking: Layer, after: Times, until: Times
+) -> tuple[Ints, Times, Times]:
+    """The longest of these gaps that ends behind `after` and begins before `until`, of each two.
+
+    Its place, -1 where there is none, its start and its end. Of a long rank all would take much
+    room.
+    """
+    return engine.longest_free(*_columns(rank, blocking), after, until)
+
+
+def _columns(rank: Rank, blocking: Layer) -> tuple[CallColumns, int, int, int, tuple[Times, Times]]:
+    """The calls, main thread, life and marked phases of a rank, as the engine takes them."""
+    calls = call_columns(rank.operations)
+    return calls, rank.main_tid, rank.start_ns, rank.end_ns, (blocking.starts, blocking.values)
 
 
 def period_ns(times: Times) -> int:

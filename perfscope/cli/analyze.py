@@ -22,6 +22,7 @@ from perfscope.cli.options import (
     tables_option,
     verbose_option,
 )
+from perfscope.cli.readiness import get_ready
 from perfscope.errors import ExitCode, UsageError
 from perfscope.output import tell
 from perfscope.progress import told
@@ -123,17 +124,14 @@ def analyze(  # noqa: PLR0913 - one argument an option
     PATH is a recording of `perfscope run` or a trace of another tool: a file or a directory, also
     compressed with gzip. Several paths that belong to one run are merged.
     """
+    get_ready()
     from perfscope.document.analysis import analysis
-    from perfscope.engine import engine
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
     from perfscope.schema.read import read_known
-    from perfscope.scratch import allow
 
     _check_gates(fail_on)
-    engine.keep_memory()
-    allow()
     options = Options(focus=foa, phase_rules=phase_rules, planned_steps=planned_steps)
     with _reading_on(scheduler):
         with told():

@@ -16,6 +16,7 @@ from perfscope.cli.options import (
     planned_option,
     verbose_option,
 )
+from perfscope.cli.readiness import get_ready
 from perfscope.errors import ExitCode, PerfscopeError, UsageError
 from perfscope.output import say, say_json
 from perfscope.structures import dataclass
@@ -110,17 +111,14 @@ def whatif(
     as_json: bool,
 ) -> int:
     """Predicts each edit alone, and all of them together."""
-    from perfscope.engine import engine
+    get_ready()
     from perfscope.metrics.compute import compute
     from perfscope.metrics.results import Options
     from perfscope.readers.detect import ReadOptions
     from perfscope.readers.registry import open_traces
     from perfscope.replay.segments import SegmentReplay
     from perfscope.schema.write import document_text, plain
-    from perfscope.scratch import allow
 
-    engine.keep_memory()
-    allow()
     opened = open_traces(paths, ReadOptions(phase_rules=phase_rules))
     results = compute(opened, Options(focus=foa, phase_rules=phase_rules))
     named = [_edit(text, results) for text in edits]

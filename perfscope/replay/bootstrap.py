@@ -1,5 +1,7 @@
 """How much a gain would vary from run to run: a moving-block bootstrap over steps or segments."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from perfscope.arrays import Floats, Ints
@@ -35,11 +37,11 @@ def gain_interval(
         return None
     gains = _thinned(gains)
     rare = _large(gains) if scheduled else np.zeros(0, dtype=np.intp)
-    draws = np.random.default_rng(SEED)
     if not 0 < len(rare) <= RARE * len(gains):
-        return _middle(_block_totals(gains, draws), gains)
+        return _middle(_block_totals(gains), gains)
     if len(rare) == 1:
         return None
+    draws = np.random.default_rng(SEED)
     sizes = draws.choice(gains[rare], (REPEATS, len(rare))).sum(axis=1)
     return _middle(sizes + _block_totals(np.delete(gains, rare), draws), gains)
 
@@ -52,15 +54,26 @@ def no_more(interval: tuple[float, float], most: float) -> tuple[float, float]:
     return min(interval[0], max(0.0, most)), min(interval[1], max(0.0, most))
 
 
-def _block_totals(gains: Floats, draws: np.random.Generator) -> Floats:
+def _block_totals(gains: Floats, draws: np.random.Generator | None = None) -> Floats:
     """Sums of as many segments as there are, in drawn blocks, shape (REPEATS,)."""
     count = len(gains)
     block = block_length(gains)
     sums = np.concatenate([[0.0], np.cumsum(np.concatenate([gains, gains[:block]]))])
     block_sums = sums[block : block + count] - sums[:count]
     blocks = -(-count // block)
-    starts = draws.integers(0, count, (REPEATS, blocks))
+    starts = _first_starts(count, blocks) if draws is None else _starts(draws, count, blocks)
     return np.asarray(block_sums[starts].sum(axis=1) * (count / (blocks * block)))
+
+
+def _starts(draws: np.random.Generator, count: int, blocks: int) -> Ints:
+    """Where drawn blocks begin, shape (REPEATS, blocks)."""
+    return draws.integers(0, count, (REPEATS, blocks))
+
+
+@lru_cache(maxsize=2)
+def _first_starts(count: int, blocks: int) -> Ints:
+    """The same as the first that is drawn: most questions to a run draw the same."""
+    return _starts(np.random.default_rng(SEED), count, blocks)
 
 
 def _middle(totals: Floats, gains: Floats) -> tuple[float, float]:

@@ -26,6 +26,7 @@ from perfscope.schema.replay import (
     ReplayedSteps,
     WaitPair,
 )
+from perfscope.search import places
 from perfscope.structures import dataclass
 from perfscope.trace.operations import name_of
 from perfscope.units import NS
@@ -63,14 +64,13 @@ class _Groups:
             return np.array([0, program.segment_count])
         return np.searchsorted(self.of_segment, np.arange(len(self.steps) + 1))
 
-    def along(self, path: _OnPath, program: Program) -> list[float]:
-        """Seconds of the path in each of them."""
+    def along(self, program: Program, *paths: _OnPath) -> list[list[float]]:
+        """Seconds of paths in each of them."""
         if not self.steps:
-            return []
-        ns = engine.sums_by_key(
-            path.ns, path.rows, program.row_segment, len(self.steps), self.of_segment
-        )
-        return [NS * one for one in ns.tolist()]
+            return [[] for _ in paths]
+        key, count = program.row_segment, len(self.steps)
+        sums = [engine.sums_by_key(one.ns, one.rows, key, count, self.of_segment) for one in paths]
+        return [[NS * ns for ns in one.tolist()] for one in sums]
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,8 @@ class _Path:
         rows, moved_rows = program.engine.critical_path(gap_ns, program.transfer_ns)
         work = _OnPath(rows, gap_ns[rows])
         transfer = _OnPath(moved_rows, program.transfer_ns[moved_rows])
-        return cls(
-            _path(results, program, work, transfer),
-            groups.along(work, program),
-            groups.along(transfer, program),
-        )
+        whole = _path(results, program, work, transfer)
+        return cls(whole, *groups.along(program, work, transfer))
 
 
 def by_step(
@@ -147,7 +144,7 @@ def _steps_of_segments(results: Results, program: Program) -> tuple[Ints, Ints]:
     closing = program.pool_row.at(program.cut_rows[1:, 0])
     enter = np.full(len(closing), focus.end_ns, np.int64)
     enter[closing >= 0] = results.waits.pool.some("enter", closing[closing >= 0])
-    step = np.searchsorted(table["t0"].astype(np.int64), enter, side="right") - 1
+    step = places(table["t0"].astype(np.int64), enter, "right") - 1
     return np.maximum(step, 0), step_numbers(table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfscope.arrays import Ints, SmallCodes
+from perfscope.arrays import Int32s, Ints
 from perfscope.engine import engine
 from perfscope.replay.meetings import Meetings
 from perfscope.replay.program import Needs
@@ -42,33 +42,14 @@ class Dependencies:
         hubs = self.hub_starts, self.hub_rows, self.hub_parent
         return engine.needed_before(enter, hubs, self.row, self.on)
 
-    def renumbered(self, row_of: SmallCodes) -> Dependencies:
-        """The same with `row_of[row]` in place of each row."""
-        on = np.where(self.on >= 0, row_of[np.maximum(self.on, 0)], self.on)
-        return Dependencies(
-            self.hub_starts,
-            row_of[self.hub_rows].astype(np.int64, copy=False),
-            self.hub_parent,
-            row_of[self.row],
-            on,
-        )
-
-    def laid_out(self, row_count: int) -> Needs:
-        """The same, row after row.
+    def laid_out(self, row_of: Int32s, row_count: int) -> Needs:
+        """The same, row after row, with `row_of[row]` in place of each row.
 
         Raises:
             ValueError: rows wait for more than can be numbered.
         """
         if len(self.on) > MOST_NEEDS:
             raise ValueError(f"its calls wait for more than {MOST_NEEDS:,} others")
-        order = np.argsort(self.row, kind="stable")
-        starts = np.zeros(row_count + 1, np.int32)
-        np.add.at(starts, self.row + 1, 1)  # of the few rows that wait, and in place
-        np.cumsum(starts, out=starts)
-        return Needs(
-            self.hub_starts,
-            self.hub_rows,
-            self.hub_parent,
-            starts,
-            self.on[order].astype(np.int32),
-        )
+        starts, needs = engine.needs_of_rows(self.row, self.on, row_of, row_count)
+        hub_rows = row_of[self.hub_rows].astype(np.int64)
+        return Needs(self.hub_starts, hub_rows, self.hub_parent, starts, needs)

@@ -307,32 +307,25 @@ def background_end_ns(program: Program, edits: Sequence[Edit], lengths: Floats) 
 
 def _totals(program: Program, work: Work, chosen: Bools) -> Floats:
     """Chosen work by segment and rank in nanoseconds, shape (segments, ranks)."""
-    shape = (program.segment_count, len(program.ranks))
+    ranks = len(program.ranks)
     totals = engine.work_by_cell(
-        work.row,
-        work.ns,
-        chosen.view(np.uint8),
-        program.row_segment,
-        program.row_rank,
-        segments=shape[0],
-        ranks=shape[1],
+        work.row, work.ns, chosen.view(np.uint8), program.cuts, ranks=ranks
     )
-    return totals.reshape(shape)
+    return totals.reshape(-1, ranks)
 
 
 def _rescale(
     program: Program, work: Work, edit: Edit, chosen: Bools, totals: Floats, target: Floats
 ) -> Work:
     """Scales the chosen pieces to add up to the target; a rank without any gets a new piece."""
-    factor = np.divide(target, totals, out=np.ones_like(totals), where=totals > 0).ravel()
     ns = engine.rescaled(
         work.row,
         work.ns,
         chosen.view(np.uint8),
-        program.row_segment,
-        program.row_rank,
-        factor=factor,
+        program.cuts,
         ranks=len(program.ranks),
+        totals=totals.ravel(),
+        targets=np.ascontiguousarray(target).ravel(),
     )
     segment, column = np.nonzero((totals <= 0) & (target > 0))
     if not len(segment):

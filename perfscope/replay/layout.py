@@ -162,8 +162,7 @@ def _needs(run: Run, row_of_call: Int32s, row_count: int) -> Needs:
     meetings = run.meetings.without(is_cut(run.meetings, len(run.end)))
     if not len(meetings) and not len(run.messages[0]):
         return Needs.none(row_count)
-    found = Dependencies.of(meetings, *run.messages)
-    return found.renumbered(row_of_call).laid_out(row_count)
+    return Dependencies.of(meetings, *run.messages).laid_out(row_of_call, row_count)
 
 
 def _waits_at_end(results: Results, times: _Times) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -17,6 +17,7 @@ from perfscope.replay.call_costs import CallCosts
 from perfscope.replay.left_out import without_left_out
 from perfscope.replay.model import Edit, RefusedEditError
 from perfscope.replay.program import Joined, Program, Work
+from perfscope.search import places
 from perfscope.structures import dataclass
 from perfscope.trace.framework_codes import ALLREDUCES
 from perfscope.trace.operations import code_of, name_of
@@ -171,7 +172,8 @@ def fused(results: Results, program: Program, costs: CallCosts, most_bytes: int)
     work = _with_fewer_calls(program, together)  # first: it takes most room on the way
     transfer = _fused_transfer(program, costs, together)
     removed = np.zeros(len(program.cut_rows), np.bool_)
-    removed[np.searchsorted(program.cut_rows[:, 0], together.rows[~together.is_last, 0])] = True
+    own = np.ascontiguousarray(program.cut_rows[:, 0])
+    removed[places(own, together.rows[~together.is_last, 0])] = True
     return Fused(replace(program, work=work, transfer_ns=transfer), removed, program)
 
 
@@ -197,10 +199,11 @@ def _fused_transfer(program: Program, costs: CallCosts, together: _Together) -> 
         curve = curves[key]
         priced = curve.seconds(together.sums(size)) / together.sums(curve.seconds(size))
         ratio = np.where(op[together.starts] == code, priced, ratio)
-    transfer[rows[is_last]] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]
-    costs.size[rows[is_last]] = together.sums(costs.size[rows])
+    last, others = rows[is_last], rows[~is_last]
+    transfer[last] = together.sums(transfer[rows]) * np.fmin(1.0, ratio)[:, None]
+    costs.size[last] = together.sums(costs.size[rows])
     for column in (transfer, costs.size):
-        column[rows[~is_last]] = 0
+        column[others] = 0
     return transfer
 
 
@@ -223,8 +226,9 @@ def _groups(results: Results, program: Program, costs: CallCosts, most_bytes: in
     own = program.cut_rows[1:-1, 0]
     if len(instances) and len(own):
         # the first member of a meeting of all ranks is a call of the first rank
-        first, called = instances.members[instances.starts[:-1]], program.pool_row.at(own)
-        place = np.minimum(np.searchsorted(called, first.astype(called.dtype)), len(own) - 1)
+        first = instances.members[instances.starts[:-1]].astype(np.int64, copy=False)
+        called = program.pool_row.at(own).astype(np.int64)
+        place = np.minimum(places(called, first), len(own) - 1)
         cut = np.where(called[place] == first, place, -1)
         sizes = np.where(cut >= 0, costs.size[own[cut]], 0)
     groups = close_groups(pool, instances, sizes, most_bytes=most_bytes)

@@ -168,8 +168,12 @@ class Program:
     @property
     def row_segment(self) -> Int32s:
         """Segment of each row, shape (rows,); made anew for whoever asks."""
-        cuts = np.ascontiguousarray(self.cut_rows, np.int64).ravel()
-        return compiled.row_segments(cuts, self.cut_rows.shape[1], self.row_count)
+        return compiled.row_segments(self.cuts, self.cut_rows.shape[1], self.row_count)
+
+    @property
+    def cuts(self) -> Ints:
+        """The cut rows as the engine takes them, one cut behind the other."""
+        return np.ascontiguousarray(self.cut_rows, np.int64).ravel()
 
     @cached_property
     def delays(self) -> tuple[CpuDelay, ...]:

@@ -103,6 +103,26 @@ def test_needs_that_do_not_fit_are_refused() -> None:
             _core.needed_before(enter, hubs, np.array([row]), np.array([on]))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_needs_stand_row_after_row_in_their_order(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, hubs, pairs = CALLS + 5, 4, int(random.integers(0, 60))
+    row_of = random.permutation(rows)[:CALLS].astype(np.int32)
+    call, on = random.integers(0, CALLS, pairs), random.integers(-hubs, CALLS, pairs)
+    starts, needs = _core.needs_of_rows(call, on, row_of, rows)
+    for row in range(rows):
+        mine = on[row_of[call] == row]
+        wanted = [need if need < 0 else int(row_of[need]) for need in mine.tolist()]
+        assert needs[starts[row] : starts[row + 1]].tolist() == wanted
+
+
+def test_pairs_that_do_not_fit_are_refused() -> None:
+    row_of = np.arange(3, dtype=np.int32)
+    for call, on, rows in ((3, 0, 3), (-1, 0, 3), (0, 3, 3), (0, 0, 2), (0, -(2**40), 3)):
+        with pytest.raises(ValueError, match="do not fit"):
+            _core.needs_of_rows(np.array([call]), np.array([on]), row_of, rows)
+
+
 def plain_choice(
     chosen: Bools, enter: Ints, leave: Ints, rank: Int32s, ranks: int
 ) -> list[list[int]]:

@@ -66,10 +66,11 @@ def test_engine_agrees_with_plain_python(spec: Spec) -> None:
         arrival, need, _ = program.engine.times(program.gaps_ns(program.work), transfer)
         assert lengths.sum() == plain.length
         assert arrival.tolist() == plain.arrival
-        units = np.arange(program.row_count, dtype=np.int32) % np.int32(3)
-        last = program.engine.last_arrivals(program.gaps_ns(program.work), transfer, units, 4)
-        own = [plain.arrival[unit::3] for unit in range(3)]
-        assert last.tolist() == [*(max(found, default=0.0) for found in own), 0.0]
+        rows, arrived = np.arange(program.row_count, dtype=np.int32), np.array(plain.arrival)
+        for units in (rows % 3, rows // 4 % 3):
+            last = program.engine.last_arrivals(program.gaps_ns(program.work), transfer, units, 4)
+            own = [arrived[units == unit].max(initial=0.0) for unit in range(3)]
+            assert last.tolist() == [*own, 0.0]
         # ends wait for the last rank there, which the oracle leaves out
         inner = np.setdiff1d(np.arange(program.row_count), program.cut_rows[[0, -1]])
         assert need[inner].tolist() == [plain.need[row] for row in inner.tolist()]

@@ -21,6 +21,8 @@ def test_all_and_some_numbers_come_back(seed: int, step: int) -> None:
     assert kept.all().tolist() == values.tolist()
     rows = lot.integers(0, max(count, 1), 30 if count else 0)
     assert kept.at(rows).tolist() == values[rows].tolist()
+    first, end = sorted(lot.integers(0, count + 1, 2).tolist())
+    assert kept.between(first, end).tolist() == values[first:end].tolist()
     assert kept.all().dtype == kept.at(rows).dtype == np.int32
 
 
@@ -53,5 +55,12 @@ def test_rows_lie_in_the_segment_that_ends_behind_them(seed: int) -> None:
     ]
     found = _core.row_segments(cuts.astype(np.int64).ravel(), ranks, int(starts[-1]))
     assert found.tolist() == wanted
+    rows = lot.integers(0, int(starts[-1]), 50).astype(np.int32)
+    for row in (rows, np.sort(rows), np.arange(starts[-1], dtype=np.int32)):
+        cells = np.zeros((segments, ranks))
+        np.add.at(cells, (found[row], np.searchsorted(starts, row, side="right") - 1), row + 1.0)
+        ns, flat = row.astype(np.float64) + 1.0, cuts.astype(np.int64).ravel()
+        added = _core.work_by_cell(row, ns, np.ones(len(row), np.uint8), flat, ranks=ranks)
+        assert added.tolist() == cells.ravel().tolist()
     with pytest.raises(ValueError, match="do not fit"):
         _core.row_segments(cuts.astype(np.int64).ravel(), ranks, int(cuts.max()))

@@ -204,11 +204,11 @@ def test_work_is_looked_up_for_each_window_as_it_is_added_up_for_all() -> None:
 @pytest.mark.parametrize("place", [0, -1])
 def test_work_before_what_is_no_row_is_refused(wrong: int, place: int) -> None:
     window = exchanging(4, 3000, cut_every=5)
-    rows, segments = len(window.gap_ns), len(window.cut_rows) - 1
+    rows, cuts = len(window.gap_ns), window.cut_rows.ravel()
     row = np.arange(rows, dtype=np.int32)
     row[place] = wrong
     ns, none, zeros = window.gap_ns, np.empty(0), np.zeros(rows, np.int32)
-    chosen, factor = np.ones(rows, np.uint8), np.ones(4 * segments)
+    chosen, total = np.ones(rows, np.uint8), np.ones(len(cuts) - 4)
     right = np.arange(rows, dtype=np.int32)
     empty = none.astype(np.int32)
     lengths = window.engine(2).lengths_of_work
@@ -219,11 +219,13 @@ def test_work_before_what_is_no_row_is_refused(wrong: int, place: int) -> None:
         lambda: compiled.gaps(row, ns, empty, none, rows),
         lambda: compiled.work_by_rank(row, ns, zeros, ranks=4),
         lambda: compiled.work_by_rank(right, ns, row, ranks=4),
-        lambda: compiled.work_by_cell(row, ns, chosen, zeros, zeros, segments=segments, ranks=4),
-        lambda: compiled.work_by_cell(right, ns, chosen, row, zeros, segments=segments, ranks=4),
-        lambda: compiled.work_by_cell(right, ns, chosen, zeros, row, segments=segments, ranks=4),
-        lambda: compiled.rescaled(row, ns, chosen, zeros, zeros, factor=factor, ranks=4),
-        lambda: compiled.rescaled(right, ns, chosen, row, zeros, factor=factor, ranks=4),
+        lambda: compiled.work_by_cell(row, ns, chosen, cuts, ranks=4),
+        lambda: compiled.work_by_cell(right, ns, chosen, cuts[1:], ranks=4),
+        lambda: compiled.work_by_cell(right, ns, chosen, cuts[:4], ranks=4),
+        lambda: compiled.rescaled(row, ns, chosen, cuts, ranks=4, totals=total, targets=total),
+        lambda: compiled.rescaled(
+            right, ns, chosen, cuts, ranks=4, totals=total, targets=total[1:]
+        ),
         lambda: compiled.sums_by_unit(ns, ns, row, zeros, units=rows, ranks=4),
         lambda: compiled.sums_by_unit(ns, ns, zeros, row, units=1, ranks=rows),
     ]

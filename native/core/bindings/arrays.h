@@ -38,12 +38,13 @@ template <class Number> bool are_starts(const Column<Number> &starts, size_t cou
 // once are compared for; one that is too small is taken for a large one.
 template <class Number> bool are_between(const Column<Number> &numbers, int64_t least, size_t bound)
 {
-    using Size = std::make_unsigned_t<Number>;
-    const Size first = static_cast<Size>(least);
-    Size largest = 0;
-    for (size_t place = 0; place < numbers.size(); place++)
-        largest = std::max(largest, static_cast<Size>(static_cast<Size>(numbers.data()[place]) - first));
-    return !numbers.size() || largest < bound - static_cast<size_t>(least);
+    const auto first = static_cast<uint64_t>(least), last = static_cast<uint64_t>(bound) - 1;
+    uint64_t outside = 0; // a sign for each number that is too small or too large: no branch, so that several go at once
+    for (size_t place = 0; place < numbers.size(); place++) {
+        const auto one = static_cast<uint64_t>(static_cast<int64_t>(numbers.data()[place]));
+        outside |= (one - first) | (last - one);
+    }
+    return outside >> 63 == 0;
 }
 
 template <class Number> bool are_below(const Column<Number> &numbers, size_t bound)

@@ -141,20 +141,38 @@ nb::tuple timeline(const nb::dict &told, const nb::tuple &marks, const nb::tuple
                           codes_to_numpy(std::move(found.phases)), codes_to_numpy(std::move(found.stacks)));
 }
 
+// The calls of a rank, and what keeps their columns meanwhile.
+class CallColumns {
+public:
+    explicit CallColumns(const nb::tuple &told)
+        : enter_(column_of(told, 0)), leave_(column_of(told, 1)), op_(column_of<Kinds>(told, 2)),
+          tid_(column_of<Threads>(told, 3)), comm_(column_of<AnyColumn>(told, 4)), sent_(column_of<AnyColumn>(told, 5)),
+          received_(column_of<AnyColumn>(told, 6))
+    {
+        for (const size_t size :
+             {leave_.size(), size_of(sent_), size_of(received_), op_.size(), tid_.size(), size_of(comm_)})
+            if (size != enter_.size())
+                throw nb::value_error("the columns of the calls are not equally long");
+    }
+
+    CallsOfRank view() const
+    {
+        return {enter_.size(), enter_.data(), leave_.data(), op_.data(), tid_.data(),
+                numbers_of<int32_t>(comm_), numbers_of<int64_t>(sent_), numbers_of<int64_t>(received_)};
+    }
+
+private:
+    Ints enter_, leave_;
+    Kinds op_;
+    Threads tid_;
+    AnyColumn comm_, sent_, received_;
+};
+
 nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start, int64_t end, const nb::tuple &phases,
                         bool tells_kinds)
 {
-    const auto enter = column_of(told, 0), leave = column_of(told, 1);
-    const auto comm = column_of<AnyColumn>(told, 4), sent = column_of<AnyColumn>(told, 5),
-               received = column_of<AnyColumn>(told, 6);
-    const auto op = column_of<Kinds>(told, 2);
-    const auto tid = column_of<Threads>(told, 3);
-    for (const size_t size : {leave.size(), size_of(sent), size_of(received), op.size(), tid.size(), size_of(comm)})
-        if (size != enter.size())
-            throw nb::value_error("the columns of the calls are not equally long");
-    const CallsOfRank calls{enter.size(), enter.data(), leave.data(), op.data(),
-                            tid.data(),   numbers_of<int32_t>(comm), numbers_of<int64_t>(sent),
-                            numbers_of<int64_t>(received)};
+    const CallColumns columns(told);
+    const CallsOfRank calls = columns.view();
     const LayerView marked = view_of(phases);
     FreeTime found;
     {
@@ -163,6 +181,23 @@ nb::tuple between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start,
     }
     return nb::make_tuple(to_numpy(std::move(found.starts)), to_numpy(std::move(found.ends)),
                           to_numpy(std::move(found.kinds)), to_numpy(std::move(found.in_phase)));
+}
+
+nb::tuple longest_between_calls(const nb::tuple &told, uint32_t main_tid, int64_t start, int64_t end,
+                                const nb::tuple &phases, const Ints &after, const Ints &until)
+{
+    const CallColumns columns(told);
+    const CallsOfRank calls = columns.view();
+    const LayerView marked = view_of(phases);
+    if (after.size() != until.size())
+        throw nb::value_error("the moments are not as many");
+    LongestFree found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = longest_free(calls, main_tid, start, end, marked, after.data(), until.data(), after.size());
+    }
+    return nb::make_tuple(to_numpy(std::move(found.places)), to_numpy(std::move(found.starts)),
+                          to_numpy(std::move(found.ends)));
 }
 
 RankLife life_of(const nb::tuple &told, int64_t start, size_t rows)
@@ -246,6 +281,8 @@ void bind_layers(nb::module_ &module)
     module.def("union", &united, nb::arg("starts"), nb::arg("ends"));
     module.def("distinct", &distinct, nb::arg("moments"));
     module.def("layer_at", &values_at, nb::arg("starts"), nb::arg("values"), nb::arg("moments"));
+    module.def("longest_free", &longest_between_calls, nb::arg("calls"), nb::arg("main_tid"), nb::arg("start"),
+               nb::arg("end"), nb::arg("phases"), nb::arg("after"), nb::arg("until"));
     module.def("free_time", &between_calls, nb::arg("calls"), nb::arg("main_tid"), nb::arg("start"),
                nb::arg("end"), nb::arg("phases"), nb::kw_only(), nb::arg("tells_kinds") = true);
     module.def("spent_by_phase", &by_phase, nb::arg("timeline"), nb::arg("start"), nb::arg("end"), nb::arg("phases"),

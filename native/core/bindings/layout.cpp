@@ -96,6 +96,19 @@ auto before(const Ints &arrival, const std::tuple<Ints, Ints, Ints> &hubs, const
     return to_numpy(std::move(found));
 }
 
+nb::tuple of_rows(const Ints &call, const Ints &on, const Column<int32_t> &row_of, size_t rows)
+{
+    constexpr auto most = static_cast<size_t>(std::numeric_limits<int32_t>::max());
+    check(call.size() == on.size() && call.size() <= most && rows < most && are_below(call, row_of.size()) &&
+          are_between(on, -static_cast<int64_t>(most), row_of.size()) && are_below(row_of, rows));
+    NeedsOfRows found;
+    {
+        const nb::gil_scoped_release unlocked;
+        found = needs_of_rows(numbers(call), on.data(), row_of.data(), rows);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.starts)), to_numpy(std::move(found.needs)));
+}
+
 } // namespace
 
 void bind_layout(nb::module_ &module)
@@ -104,6 +117,7 @@ void bind_layout(nb::module_ &module)
                nb::arg("end"));
     module.def("row_segments", &segments, nb::arg("cuts"), nb::arg("ranks"), nb::arg("rows"));
     module.def("needs_of_meetings", &of_meetings, nb::arg("columns"));
+    module.def("needs_of_rows", &of_rows, nb::arg("call"), nb::arg("on"), nb::arg("row_of"), nb::arg("rows"));
     module.def("needed_before", &before, nb::arg("arrival"), nb::arg("hubs"), nb::arg("row"), nb::arg("on"));
 }
 

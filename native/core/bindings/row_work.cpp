@@ -32,10 +32,11 @@ PiecesOfWork pieces_of(const Small &row, const Floats &ns)
     return {row.data(), ns.data(), row.size()};
 }
 
-RowPlaces places_of(const Small &segment, const Codes &rank, size_t segments, size_t ranks)
+// That cuts ascend is not looked at: a row is found in some cell where they do not.
+CellFinder cells_of(const Rows &cuts, size_t ranks)
 {
-    check(segment.size() == size_of(rank));
-    return {segment.data(), codes_of(rank), size_of(rank), segments, ranks};
+    check(ranks && cuts.size() % ranks == 0 && cuts.size() >= 2 * ranks);
+    return CellFinder({cuts.data(), cuts.size()}, ranks);
 }
 
 auto gaps(const Small &row, const Floats &ns, const Small &fixed_row, const Floats &fixed_ns, size_t rows)
@@ -61,7 +62,7 @@ auto chosen(const Small &row, const Bytes &account, const Codes &rank, const Cod
 {
     const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
     const PiecesOfWork work{row.data(), nullptr, row.size()};
-    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks.size()};
+    const RowPlaces places{codes_of(rank), size_of(rank), ranks.size()};
     std::vector<uint8_t> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -75,7 +76,7 @@ auto chosen_times(const Small &row, const Bytes &account, const Codes &rank, con
 {
     const Choice choice = choice_of(row, account, phases, ranks, accounts, phase);
     check(row.size() == ns.size());
-    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks.size()};
+    const RowPlaces places{codes_of(rank), size_of(rank), ranks.size()};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -84,16 +85,15 @@ auto chosen_times(const Small &row, const Bytes &account, const Codes &rank, con
     return to_numpy(std::move(found));
 }
 
-auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Codes &rank,
-             size_t segments, size_t ranks)
+auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Rows &cuts, size_t ranks)
 {
-    const RowPlaces places = places_of(segment, rank, segments, ranks);
+    const CellFinder cells = cells_of(cuts, ranks);
     const PiecesOfWork work = pieces_of(row, ns);
     check(choice.size() == work.size);
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = work_by_cell(work, choice.data(), places);
+        found = work_by_cell(work, choice.data(), cells);
     }
     return to_numpy(std::move(found));
 }
@@ -101,7 +101,7 @@ auto by_cell(const Small &row, const Floats &ns, const Bytes &choice, const Smal
 auto by_rank(const Small &row, const Floats &ns, const Codes &rank, size_t ranks)
 {
     const PiecesOfWork work = pieces_of(row, ns);
-    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks};
+    const RowPlaces places{codes_of(rank), size_of(rank), ranks};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -110,17 +110,16 @@ auto by_rank(const Small &row, const Floats &ns, const Codes &rank, size_t ranks
     return to_numpy(std::move(found));
 }
 
-auto times_factor(const Small &row, const Floats &ns, const Bytes &choice, const Small &segment, const Codes &rank,
-                  const Floats &factor, size_t ranks)
+auto scaled_to(const Small &row, const Floats &ns, const Bytes &choice, const Rows &cuts, size_t ranks,
+               const Floats &totals, const Floats &targets)
 {
-    check(ranks && factor.size() % ranks == 0);
-    const RowPlaces places = places_of(segment, rank, factor.size() / ranks, ranks);
+    const CellFinder cells = cells_of(cuts, ranks);
     const PiecesOfWork work = pieces_of(row, ns);
-    check(choice.size() == work.size);
+    check(choice.size() == work.size && totals.size() == cells.cells() && targets.size() == cells.cells());
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
-        found = rescaled(work, choice.data(), places, factor.data());
+        found = rescaled(work, choice.data(), cells, totals.data(), targets.data());
     }
     return to_numpy(std::move(found));
 }
@@ -161,7 +160,7 @@ auto by_unit(const Floats &gap, const Floats &transfer, const Small &unit, const
 {
     const size_t rows = size_of(rank);
     check(gap.size() == rows && transfer.size() == rows && unit.size() == rows);
-    const RowPlaces places{nullptr, codes_of(rank), size_of(rank), 0, ranks};
+    const RowPlaces places{codes_of(rank), size_of(rank), ranks};
     std::vector<double> found;
     {
         const nb::gil_scoped_release unlocked;
@@ -212,12 +211,12 @@ void bind_row_work(nb::module_ &module)
     module.def("scaled", &chosen_times, nb::arg("row"), nb::arg("account"), nb::arg("rank"), nb::arg("phases"),
                nb::kw_only(), nb::arg("ranks"), nb::arg("accounts"), nb::arg("phase"), nb::arg("ns"),
                nb::arg("factor"));
-    module.def("work_by_cell", &by_cell, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
-               nb::arg("rank"), nb::arg("segments"), nb::arg("ranks"));
+    module.def("work_by_cell", &by_cell, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("cuts"),
+               nb::kw_only(), nb::arg("ranks"));
     module.def("work_by_rank", &by_rank, nb::arg("row"), nb::arg("ns"), nb::arg("rank"), nb::kw_only(),
                nb::arg("ranks"));
-    module.def("rescaled", &times_factor, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("segment"),
-               nb::arg("rank"), nb::arg("factor"), nb::arg("ranks"));
+    module.def("rescaled", &scaled_to, nb::arg("row"), nb::arg("ns"), nb::arg("chosen"), nb::arg("cuts"),
+               nb::kw_only(), nb::arg("ranks"), nb::arg("totals"), nb::arg("targets"));
     module.def("work_before", &before, nb::arg("row"), nb::arg("ns"), nb::arg("rows"), nb::arg("all_rows"));
     module.def("times_before", &before_times, nb::arg("row"), nb::arg("ns"), nb::arg("rows"), nb::arg("factor"),
                nb::arg("all_rows"));

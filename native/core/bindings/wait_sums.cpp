@@ -165,18 +165,6 @@ auto exits(const nb::handle &pool, const nb::tuple &codes, const Ints &members, 
     return to_numpy(std::move(found));
 }
 
-auto longest(const Ints &starts, const Ints &ends, const Ints &after, const Ints &until)
-{
-    check(starts.size() == ends.size() && after.size() == until.size());
-    std::vector<int64_t> found;
-    {
-        const nb::gil_scoped_release unlocked;
-        found =
-            longest_between(starts.data(), ends.data(), starts.size(), after.data(), until.data(), after.size());
-    }
-    return to_numpy(std::move(found));
-}
-
 } // namespace
 
 void bind_wait_sums(nb::module_ &module)
@@ -194,7 +182,6 @@ void bind_wait_sums(nb::module_ &module)
     module.def("carried_by", &carried, nb::arg("columns"), nb::arg("starts"), nb::arg("members"));
     module.def("last_exits", &exits, nb::arg("pool"), nb::arg("codes"), nb::arg("members"), nb::arg("main_tids"),
                nb::arg("began"), nb::arg("ranks"), nb::arg("moments"));
-    module.def("longest_between", &longest, nb::arg("starts"), nb::arg("ends"), nb::arg("after"), nb::arg("until"));
 }
 
 } // namespace perfscope

@@ -198,21 +198,4 @@ Carried carried_by(const CallColumns &calls, const CollectiveWaits &collectives)
     return found;
 }
 
-std::vector<int64_t> longest_between(const int64_t *starts, const int64_t *ends, size_t count, const int64_t *after,
-                                     const int64_t *until, size_t asked)
-{
-    std::vector<int64_t> found(asked, -1);
-    PlaceFinder first(ends, count, true), behind(starts, count, false);
-    for (size_t i = 0; i < asked; i++) {
-        const size_t end = behind(until[i]);
-        int64_t longest = std::numeric_limits<int64_t>::min();
-        for (size_t place = first(after[i]); place < end; place++)
-            if (const int64_t length = difference(ends[place], starts[place]); length > longest) {
-                longest = length;
-                found[i] = static_cast<int64_t>(place);
-            }
-    }
-    return found;
-}
-
 } // namespace perfscope

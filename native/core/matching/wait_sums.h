@@ -70,8 +70,4 @@ std::vector<int64_t> last_exits(const CallColumns &calls, const int64_t *members
                                 const uint32_t *main_tids, const int64_t *began, const int64_t *ranks,
                                 const int64_t *moments, size_t asked);
 
-// Of intervals in order, the first longest one that ends behind `after[i]` and begins before `until[i]`; -1 none.
-std::vector<int64_t> longest_between(const int64_t *starts, const int64_t *ends, size_t count, const int64_t *after,
-                                     const int64_t *until, size_t asked);
-
 } // namespace perfscope

@@ -1,6 +1,7 @@
 #include "reducers/free_time.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -80,9 +81,33 @@ int size_class(int64_t length)
     return bits / 2;
 }
 
+// Cuts stretches, which come in the order of their starts, where a layer changes.
+class Cuts {
+public:
+    explicit Cuts(LayerView phases) : phases_(phases) {}
+
+    // Calls each(start, end) for the pieces of a stretch.
+    template <class Each> void cut(int64_t start, int64_t end, const Each &each)
+    {
+        if (end <= start)
+            return;
+        while (cut_ < phases_.count && phases_.starts[cut_] <= start)
+            cut_++;
+        for (; cut_ < phases_.count && phases_.starts[cut_] < end; cut_++) {
+            each(start, phases_.starts[cut_]);
+            start = phases_.starts[cut_];
+        }
+        each(start, end);
+    }
+
+private:
+    LayerView phases_;
+    size_t cut_ = 0; // the first start of a phase behind the stretch before
+};
+
 class Pieces {
 public:
-    Pieces(LayerView phases, size_t likely, bool tells_kinds) : phases_(phases), phase_(phases), tells_kinds_(tells_kinds)
+    Pieces(LayerView phases, size_t likely, bool tells_kinds) : cuts_(phases), phase_(phases), tells_kinds_(tells_kinds)
     {
         for (auto *column : {&found_.starts, &found_.ends})
             column->reserve(likely);
@@ -90,18 +115,9 @@ public:
         found_.in_phase.reserve(likely);
     }
 
-    // Stretches come in the order of their starts.
     void add(int64_t start, int64_t end, int64_t before, int64_t after)
     {
-        if (end <= start)
-            return;
-        while (cut_ < phases_.count && phases_.starts[cut_] <= start)
-            cut_++;
-        for (; cut_ < phases_.count && phases_.starts[cut_] < end; cut_++) {
-            add_uncut(start, phases_.starts[cut_], before, after);
-            start = phases_.starts[cut_];
-        }
-        add_uncut(start, end, before, after);
+        cuts_.cut(start, end, [&](int64_t first, int64_t behind) { add_uncut(first, behind, before, after); });
     }
 
     int64_t token(const CallsOfRank &calls, size_t call)
@@ -141,21 +157,89 @@ private:
         found_.in_phase.push_back(phase != NOTHING);
     }
 
-    LayerView phases_;
+    Cuts cuts_;
     LayerReader phase_;
-    size_t cut_ = 0; // the first start of a phase behind the stretch before
     bool tells_kinds_;
     Numbered<Neighbor> neighbors_;
     Numbered<Likeness> kinds_;
     FreeTime found_;
 };
 
-} // namespace
+// Answers questions as soon as all pieces are known that count, and forgets pieces that count for none that is left.
+class Longest {
+public:
+    Longest(LayerView phases, const int64_t *after, const int64_t *until, size_t asked)
+        : cuts_(phases), after_(after), until_(until), order_(asked),
+          found_{std::vector<int64_t>(asked, -1), std::vector<int64_t>(asked), std::vector<int64_t>(asked)}
+    {
+        std::iota(order_.begin(), order_.end(), size_t{0});
+        const auto before = [&](size_t a, size_t b) { return after[a] < after[b]; };
+        if (!std::is_sorted(order_.begin(), order_.end(), before))
+            std::stable_sort(order_.begin(), order_.end(), before);
+    }
 
-FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases,
-                   bool tells_kinds)
+    int64_t token(const CallsOfRank &, size_t) { return NO_NEIGHBOR; }
+    void add(int64_t start, int64_t end, int64_t, int64_t)
+    {
+        cuts_.cut(start, end, [&](int64_t first, int64_t behind) {
+            while (answered_ < order_.size() && until_[order_[answered_]] <= first)
+                answer(order_[answered_++]);
+            if (answered_ == order_.size())
+                return;
+            known_.push_back({first, behind});
+            forget_until(after_[order_[answered_]]);
+        });
+    }
+    LongestFree take()
+    {
+        while (answered_ < order_.size())
+            answer(order_[answered_++]);
+        return std::move(found_);
+    }
+
+private:
+    struct Piece {
+        int64_t start, end;
+    };
+
+    void forget_until(int64_t moment)
+    {
+        for (; !known_.empty() && known_.front().end <= moment; first_++)
+            known_.pop_front();
+    }
+
+    void answer(size_t question)
+    {
+        forget_until(after_[question]);
+        uint64_t longest = 0;
+        int64_t place = first_;
+        for (const Piece &piece : known_) {
+            if (piece.start >= until_[question])
+                break;
+            const uint64_t length = static_cast<uint64_t>(piece.end) - static_cast<uint64_t>(piece.start);
+            if (length > longest) {
+                longest = length;
+                found_.places[question] = place;
+                found_.starts[question] = piece.start;
+                found_.ends[question] = piece.end;
+            }
+            place++;
+        }
+    }
+
+    Cuts cuts_;
+    const int64_t *after_, *until_;
+    std::vector<size_t> order_; // of the questions, by the first moment
+    size_t answered_ = 0;
+    std::deque<Piece> known_;
+    int64_t first_ = 0; // the place of the first of these
+    LongestFree found_;
+};
+
+// Gives the stretches of a main thread without calls to who takes them, in order, with tokens of the calls beside each.
+template <class Taker>
+void find_free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, Taker &taker)
 {
-    Pieces pieces(phases, calls.count + 1, tells_kinds);
     int64_t free_from = start, before = NO_NEIGHBOR;
     int64_t token = NO_NEIGHBOR; // of the last call, where it is known
     constexpr size_t NONE = std::numeric_limits<size_t>::max();
@@ -165,9 +249,9 @@ FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, i
         if (calls.tid[call] != main_tid || leave <= enter)
             continue;
         if (last == NONE || enter > free_from) {
-            before = token == NO_NEIGHBOR && last != NONE ? pieces.token(calls, last) : token;
-            token = pieces.token(calls, call);
-            pieces.add(free_from, enter, before, token);
+            before = token == NO_NEIGHBOR && last != NONE ? taker.token(calls, last) : token;
+            token = taker.token(calls, call);
+            taker.add(free_from, enter, before, token);
             free_from = leave;
         } else {
             free_from = std::max(free_from, leave);
@@ -175,9 +259,26 @@ FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, i
         }
         last = call;
     }
-    before = token == NO_NEIGHBOR && last != NONE ? pieces.token(calls, last) : token;
-    pieces.add(free_from, end, before, NO_NEIGHBOR);
+    before = token == NO_NEIGHBOR && last != NONE ? taker.token(calls, last) : token;
+    taker.add(free_from, end, before, NO_NEIGHBOR);
+}
+
+} // namespace
+
+FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases,
+                   bool tells_kinds)
+{
+    Pieces pieces(phases, calls.count + 1, tells_kinds);
+    find_free_time(calls, main_tid, start, end, pieces);
     return pieces.take();
+}
+
+LongestFree longest_free(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases,
+                         const int64_t *after, const int64_t *until, size_t asked)
+{
+    Longest longest(phases, after, until, asked);
+    find_free_time(calls, main_tid, start, end, longest);
+    return longest.take();
 }
 
 } // namespace perfscope

@@ -28,4 +28,14 @@ struct CallsOfRank {
 FreeTime free_time(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases,
                    bool tells_kinds);
 
+// Of the pieces that end behind a moment and begin before another one the first longest: its place among all pieces, -1
+// where there is none, and when it begins and ends.
+struct LongestFree {
+    std::vector<int64_t> places, starts, ends;
+};
+
+// For each two moments, without a column of all pieces.
+LongestFree longest_free(const CallsOfRank &calls, uint32_t main_tid, int64_t start, int64_t end, LayerView phases,
+                         const int64_t *after, const int64_t *until, size_t asked);
+
 } // namespace perfscope

@@ -94,4 +94,21 @@ std::vector<int64_t> needed_before(NumbersOf<int64_t> arrival, const Lists &hubs
     return found;
 }
 
+NeedsOfRows needs_of_rows(NumbersOf<int64_t> call, const int64_t *on, const int32_t *row_of, size_t rows)
+{
+    NeedsOfRows found{std::vector<int32_t>(rows + 1), std::vector<int32_t>(call.size)};
+    // first where the needs of each row end, and from the last pair on, where the next one of its row goes
+    for (size_t pair = 0; pair < call.size; pair++)
+        found.starts[static_cast<size_t>(row_of[call[pair]])]++;
+    int32_t behind = 0;
+    for (int32_t &one : found.starts)
+        one = behind += one;
+    for (size_t pair = call.size; pair-- > 0;) {
+        const int64_t need = on[pair];
+        const auto place = static_cast<size_t>(--found.starts[static_cast<size_t>(row_of[call[pair]])]);
+        found.needs[place] = need < 0 ? static_cast<int32_t>(need) : row_of[need];
+    }
+    return found;
+}
+
 } // namespace perfscope

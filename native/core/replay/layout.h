@@ -53,4 +53,13 @@ NeedsOfMeetings needs_of_meetings(const MeetingRows &meetings);
 std::vector<int64_t> needed_before(NumbersOf<int64_t> arrival, const Lists &hubs, const int64_t *hub_parent,
                                    NumbersOf<int64_t> row, const int64_t *on);
 
+// What each row needs, row after row: row r has needs[starts[r]] up to starts[r + 1], in the order of the pairs.
+struct NeedsOfRows {
+    std::vector<int32_t> starts, needs;
+};
+
+// The pairs are calls and what they need, a call or ~hub; call c is row row_of[c], below `rows`. There are fewer pairs
+// than numbers of 32 bits.
+NeedsOfRows needs_of_rows(NumbersOf<int64_t> call, const int64_t *on, const int32_t *row_of, size_t rows);
+
 } // namespace perfscope

@@ -64,15 +64,15 @@ std::vector<double> scaled(const PiecesOfWork &work, const RowPlaces &places, co
     return ns;
 }
 
-std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places)
+std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, CellFinder cells)
 {
-    std::vector<double> sums(places.segments * places.ranks);
+    std::vector<double> sums(cells.cells());
     size_t last = 0; // pieces of a cell mostly follow each other
     double sum = 0.0;
     for (size_t piece = 0; piece < work.size; piece++) {
         if (!chosen[piece])
             continue;
-        if (const size_t cell = places.cell(work.row[piece]); cell != last) {
+        if (const size_t cell = cells(work.row[piece]); cell != last) {
             sums[last] = sum;
             last = cell;
             sum = sums[cell];
@@ -97,13 +97,21 @@ std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &plac
     return sums;
 }
 
-std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places,
-                             const double *factor)
+std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, CellFinder cells, const double *totals,
+                             const double *targets)
 {
-    std::vector<double> ns;
-    ns.reserve(work.size);
-    for (size_t piece = 0; piece < work.size; piece++)
-        ns.push_back(chosen[piece] ? work.ns[piece] * factor[places.cell(work.row[piece])] : work.ns[piece]);
+    std::vector<double> ns(work.ns, work.ns + work.size);
+    size_t last = cells.cells();
+    double factor = 1.0;
+    for (size_t piece = 0; piece < work.size; piece++) {
+        if (!chosen[piece])
+            continue;
+        if (const size_t cell = cells(work.row[piece]); cell != last) {
+            last = cell;
+            factor = totals[cell] > 0 ? targets[cell] / totals[cell] : 1.0;
+        }
+        ns[piece] *= factor;
+    }
     return ns;
 }
 

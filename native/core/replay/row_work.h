@@ -1,6 +1,7 @@
 // The work of a program, which is told in pieces: chosen, changed and added up, before rows and between cuts.
 #pragma once
 
+#include "replay/row_cells.h"
 #include "replay/window.h"
 #include "reducers/small_codes.h"
 
@@ -28,17 +29,12 @@ inline size_t place_below(int32_t number, size_t bound)
     return place;
 }
 
-// Where rows stand: cell segment * ranks + rank, below `segments` * `ranks`.
+// The ranks of rows.
 struct RowPlaces {
-    const int32_t *segment;
     SmallCodes rank;
-    size_t rows, segments, ranks;
+    size_t rows, ranks;
 
     size_t rank_of(int32_t row) const { return place_below(rank[place_below(row, rows)], ranks); }
-    size_t cell(int32_t row) const
-    {
-        return place_below(segment[place_below(row, rows)], segments) * ranks + rank_of(row);
-    }
 };
 
 // The work before the rows of windows, of pieces in the order of their rows.
@@ -91,14 +87,14 @@ std::vector<double> scaled(const PiecesOfWork &work, const RowPlaces &places, co
 std::vector<double> gaps_of(const PiecesOfWork &work, const PiecesOfWork &fixed, size_t rows);
 
 // Chosen work by cell.
-std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places);
+std::vector<double> work_by_cell(const PiecesOfWork &work, const uint8_t *chosen, CellFinder cells);
 
 // All work by rank.
 std::vector<double> work_by_rank(const PiecesOfWork &work, const RowPlaces &places);
 
-// Chosen pieces times a factor of their cell, of the others as they are.
-std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, const RowPlaces &places,
-                             const double *factor);
+// Chosen pieces scaled so that those of each cell, which are `totals` together, become `targets`; the others as they are.
+std::vector<double> rescaled(const PiecesOfWork &work, const uint8_t *chosen, CellFinder cells, const double *totals,
+                             const double *targets);
 
 // How long rows take with the work before them, and their transfer alone, by unit of time and rank: those two numbers
 // of cell unit * ranks + rank.

@@ -300,18 +300,23 @@ static void note_last(const ReplayProgram &program, const TapePlayer &player, co
     const Window &window = player.window();
     for (size_t segment = window.first(); segment < window.behind(); segment++) {
         const size_t first = found.size();
+        const auto note = [&](int32_t unit, double ns) {
+            for (size_t place = first; place < found.size(); place++)
+                if (found[place].unit == unit) {
+                    found[place].ns = std::max(found[place].ns, ns);
+                    return;
+                }
+            found.push_back({segment, unit, ns});
+        };
         for (size_t rank = 0; rank < program.ranks(); rank++) {
             const int64_t opening = program.cut_row(segment, rank), closing = program.cut_row(segment + 1, rank);
             const double *time = player.times() + window.place(rank, opening);
-            for (int64_t row = opening + 1; row <= closing; row++) {
-                const double ns = *++time;
-                size_t place = first;
-                while (place < found.size() && found[place].unit != units[row])
-                    place++;
-                if (place == found.size())
-                    found.push_back({segment, units[row], ns});
-                else
-                    found[place].ns = std::max(found[place].ns, ns);
+            for (int64_t row = opening + 1; row <= closing;) {
+                const int32_t unit = units[row];
+                double ns = *++time;
+                for (row++; row <= closing && units[row] == unit; row++)
+                    ns = std::max(ns, *++time);
+                note(unit, ns);
             }
         }
     }

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from perfscope.arrays import Ints, rows_by
 from perfscope.attribution.preparation import Prepared
 from perfscope.attribution.sampled import callers_of, frames_of
-from perfscope.attribution.together import gaps_of
+from perfscope.attribution.together import longest_gaps
 from perfscope.engine import engine
 from perfscope.matching.codes import CODES, NONBLOCKING_CODES
 from perfscope.matching.intervals import Times
@@ -123,14 +123,12 @@ def _doings(prepared: Prepared, late: _Late) -> tuple[Ints, Ints]:
     for position, (part, here) in enumerate(zip(prepared.parts, places, strict=True)):
         if not len(here) or not len(part.samples.gap_stack):
             continue
-        gaps = gaps_of(part.rank, part.blocking)  # anew: of all ranks they would take much room
-        gap = engine.longest_between(gaps.start, gaps.end, left[here], late.enter[here])
+        gap, start, end = longest_gaps(part.rank, part.blocking, left[here], late.enter[here])
         found = gap >= 0
-        mine, gap = here[found], gap[found]
+        mine, gap, start, end = here[found], gap[found], start[found], end[found]
         stack[mine] = part.samples.gap_stack[gap]
         timeline = prepared.timelines[position]
-        middle = gaps.start[gap] + (gaps.end[gap] - gaps.start[gap]) // 2
-        phase[mine] = timeline.phases[timeline.at(middle)]
+        phase[mine] = timeline.phases[timeline.at(start + (end - start) // 2)]
     return phase, stack
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
 
+import numpy as np
+
 from perfscope.arrays import Ints
 from perfscope.readers.common.clock_estimate import Estimate, TimeMap, estimate
 from perfscope.readers.common.clock_observations import Pair, observe
@@ -99,8 +101,13 @@ def _follow(rank: Rank, road: _Road) -> None:
 
 
 def shift(rank: Rank, by_ns: int) -> None:
-    """Moves all times of a rank by the same amount."""
-    move(rank, lambda moments: moments + by_ns)
+    """Moves all times of a rank by the same amount, where they stand: tables may be long."""
+
+    def later(moments: Ints) -> Ints:
+        place = moments if moments.flags.writeable else np.empty_like(moments)
+        return np.add(moments, by_ns, out=place)
+
+    move(rank, later)
 
 
 def set_clock_domains(ranks: Sequence[Rank], corrected: Collection[int] = ()) -> int:

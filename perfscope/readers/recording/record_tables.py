@@ -233,4 +233,6 @@ def _horovod_threads(process: ProcessFile, operations: Table) -> npt.NDArray[np.
     frameworks = agent_metadata.mapping(process.metadata, "frameworks")
     if "horovod" in frameworks and not np.any(control):
         control = operations["tid"] != process.pid
+    if not np.any(control):
+        return np.empty(0, np.uint32)
     return np.unique(operations["tid"][control])

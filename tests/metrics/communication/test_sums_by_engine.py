@@ -186,17 +186,3 @@ def test_when_ranks_last_left_a_collective(trace: Trace) -> None:
         own = members[(pool.rank[members] == rank) & (pool.tid[members] == main[rank])]
         before = own[pool.enter[own] < moment]
         assert left == (pool.exit[before[-1]] if len(before) else began[rank])
-
-
-def test_the_longest_of_some_intervals() -> None:
-    chance = np.random.default_rng(3)
-    for count in (0, 1, 30):
-        edges = np.cumsum(chance.integers(1, 6, 2 * count))
-        starts, ends = edges[::2].copy(), edges[1::2].copy()
-        after = chance.integers(-2, 120, 400)
-        until = after + chance.integers(-3, 60, 400)
-        found = engine.longest_between(starts, ends, after, until)
-        for first, last, place in zip(after.tolist(), until.tolist(), found.tolist(), strict=True):
-            inside = [i for i in range(count) if ends[i] > first and starts[i] < last]
-            longest = max(inside, key=lambda i: int(ends[i] - starts[i]), default=-1)
-            assert place == longest

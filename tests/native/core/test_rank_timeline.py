@@ -155,6 +155,19 @@ def test_time_between_calls_is_cut_at_phases_and_told_by_its_neighbors(
     assert (same_start.tolist(), same_end.tolist()) == (start.tolist(), end.tolist())
     assert same_phase.tolist() == in_phase.tolist()
     assert not any(alike)
+    moments = st.lists(st.tuples(st.integers(-2, LATEST + 2), st.integers(-2, LATEST + 2)))
+    asked = data.draw(moments)
+    since, until = (column([one[place] for one in asked]) for place in (0, 1))
+    longest = _core.longest_free(
+        call_columns(rows), 7, 0, LATEST, (layer.starts, layer.values), since, until
+    )
+    for first, last, place, begin, behind in zip(
+        since.tolist(), until.tolist(), *(one.tolist() for one in longest), strict=True
+    ):
+        inside = [i for i in range(len(start)) if end[i] > first and start[i] < last]
+        wanted = max(inside, key=lambda i: int(end[i] - start[i]), default=-1)
+        assert place == wanted
+        assert place < 0 or (begin, behind) == (start[place], end[place])
     in_call = [any(enter <= m < leave for enter, _, leave in called) for m in range(LATEST)]
     covered = [bool(np.any((start <= m) & (m < end))) for m in range(LATEST)]
     assert covered == [not inside for inside in in_call]
