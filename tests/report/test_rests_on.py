@@ -51,9 +51,8 @@ def test_how_near_predictions_have_been_stands_behind_the_saving() -> None:
     leading(document, gain_s=2.0, gain_basis="replay", gain_interval_s=[1.9, 2.1])
     document["verdict"]["track_record"] = "Half of the fixes saved more."
     page = shown(document, "overview").replace("\xa0", " ")
-    assert (
-        "with the fix applied. Half of the fixes saved more." in page
-    )  # one range, and its reason
+    # one range, and its reason
+    assert "with the fix applied. Half of the fixes saved more." in page
 
 
 def test_the_source_of_the_line_stands_below_its_place() -> None:
