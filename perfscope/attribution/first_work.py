@@ -13,7 +13,7 @@ SETS_UP = (Activity.IMPORTING, Activity.COMPILING)
 """What comes once, however much the program has to do."""
 
 
-def first_work_ns(trace: Trace, rank: Rank, end_ns: int) -> int:
+def first_work_ns(rank: Rank, is_own: Bools, end_ns: int) -> int:
     """When a rank begins the work that the run is for: with its first step, or before that.
 
     Before the steps much may be done, as data are prepared or another method is tried first. Where
@@ -22,26 +22,27 @@ def first_work_ns(trace: Trace, rank: Rank, end_ns: int) -> int:
     compilation.
 
     Args:
-        trace: the run.
         rank: one that tells steps.
+        is_own: which stacks of the trace are such work (`own_stacks`).
         end_ns: the end of its work.
     """
     first_ns = int(rank.steps["t0"].min())
-    seen = np.sort(rank.main_stacks, order="t", kind="stable")
+    seen = rank.main_stacks
     seen = seen[seen["t"] < first_ns]
     if not len(seen):
         return first_ns
+    seen = seen[np.argsort(seen["t"], kind="stable")]
     begins: Ints = np.concatenate([[rank.start_ns], seen["t"][:-1]])
     lengths = np.diff(begins, append=first_ns)
-    is_own = _is_own(trace)[seen["stack"]]
-    left = np.cumsum(np.where(is_own, lengths, -lengths)[::-1])[::-1]
+    works = is_own[seen["stack"]]
+    left = np.cumsum(np.where(works, lengths, -lengths)[::-1])[::-1]
     at = int(left.argmax())
-    own_ns = int(lengths[at:][is_own[at:]].sum())
+    own_ns = int(lengths[at:][works[at:]].sum())
     begin_ns = int(begins[at])
     return begin_ns if own_ns > (1.0 - ALONE) * (end_ns - begin_ns) else first_ns
 
 
-def _is_own(trace: Trace) -> Bools:
+def own_stacks(trace: Trace) -> Bools:
     """Which stacks are in the program's own code, and do not set it up; none behind the last."""
     sets_up = np.isin(stack_activities(trace), [ACTIVITIES.index(one) for one in SETS_UP])
     is_user = [is_user_file(frame.file) for frame in trace.frames]

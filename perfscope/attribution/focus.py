@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfscope.attribution.first_work import first_work_ns
+from perfscope.attribution.first_work import first_work_ns, own_stacks
 from perfscope.attribution.stack_rules import is_user_file
 from perfscope.errors import UsageError
 from perfscope.schema.enums import EndKind
@@ -33,10 +33,9 @@ class Focus:
     """The window [start_ns, end_ns) on the trace's clock and how its ends were chosen.
 
     `kind` is `communication_lifetime` (every rank has initialized communication -> last rank enters
-    finalization), `steps` (no communication to initialize), `own_work` (these, and
-    much work before them), `steps A:B` (only those were recorded
-    in detail), `whole_trace` (of another tool), `common_window` (of the profiles of all ranks),
-    `process_lifetime`, or the user's `--foa` text.
+    finalization), `steps` (no communication to initialize), `own_work` (these, and much work before
+    them), `steps A:B` (only those were recorded in detail), `whole_trace` (of another tool),
+    `common_window` (of the profiles of all ranks), `process_lifetime`, or the user's `--foa` text.
     """
 
     start_ns: int
@@ -264,8 +263,8 @@ def _steps_lifetime(trace: Trace) -> Focus | None:
             reasons.append(f"closed by the end of rank {rank.number} ({rank.ending.kind.value})")
     end = _close_at_drop(working, end, reasons)
     first = [int(rank.steps["t0"][0]) for rank in working]
-    begins = [first_work_ns(trace, rank, end) for rank in working]
-    start = max(begins)
+    is_own = own_stacks(trace)
+    start = max(first_work_ns(rank, is_own, end) for rank in working)
     is_longer = start < max(first)
     begin = FROM_WORK if is_longer else FROM_STEP
     reason = "; ".join([f"{begin[is_one]} {until}", *reasons])

@@ -9,7 +9,6 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from perfscope.places import named_function
 from perfscope.trace.model import Frame, Function, Rank, Trace
 from perfscope.trace.operands import frame_of
 from perfscope.trace.samples import LOOP_TURN_DTYPE
@@ -98,8 +97,8 @@ def _counts(value: object) -> TypeGuard[int]:
 
 
 def _place(told: object) -> Function | None:
-    parts = str(told.get("place", "")).split("\x1f") if isinstance(told, Mapping) else []
-    return (named_function(parts[0]), parts[1]) if len(parts) == 3 else None
+    frame = frame_of(told.get("place")) if isinstance(told, Mapping) else None
+    return None if frame is None else frame.key
 
 
 def handed_on(ranks: Iterable[Rank]) -> dict[Function, frozenset[Handed]]:

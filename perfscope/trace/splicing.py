@@ -86,8 +86,7 @@ def _chosen(trace: Trace, level: int) -> tuple[WindowSource, Ints]:
 def _spans_most(trace: Trace, source: WindowSource, numbers: Ints) -> bool:
     """Whether most of the time in windows lies between the first and the last of these."""
     for rank in trace.ranks:
-        every = _of(rank, source)
-        rows = every[np.searchsorted(every["number"], numbers)]
+        rows = _at(_of(rank, source), numbers)
         all_ns = int(rank.windows["t1"].max()) - int(rank.windows["t0"].min())
         if int(rows["t1"].max()) - int(rows["t0"].min()) <= MAIN * all_ns:
             return False
@@ -102,6 +101,12 @@ def _of(rank: Rank, source: WindowSource) -> Table:
     return found
 
 
+def _at(windows: Table, numbers: Ints) -> Table:
+    """Those of some numbers, which all are among the windows of a rank."""
+    found: Table = windows[np.searchsorted(windows["number"], numbers)]
+    return found
+
+
 def _common(trace: Trace, source: WindowSource) -> Ints:
     """Numbers of the windows that are there on every rank, in the order of their time."""
     common: Ints | None = None
@@ -111,9 +116,7 @@ def _common(trace: Trace, source: WindowSource) -> Ints:
     if common is None:
         return np.empty(0, np.int64)
     for rank in trace.ranks:
-        rows = _of(rank, source)
-        times = rows["t0"][np.searchsorted(rows["number"], common)]
-        if np.any(np.diff(times) <= 0):
+        if np.any(np.diff(_at(_of(rank, source), common)["t0"]) <= 0):
             return np.empty(0, np.int64)  # numbers that are no order
     return common
 
@@ -124,10 +127,7 @@ def common_windows(trace: Trace, source: WindowSource) -> tuple[Ints, Ints, Ints
     The longest ones are among them, which are kept for their length and not by chance.
     """
     numbers = _common(trace, source)
-    rows = [
-        every[np.searchsorted(every["number"], numbers)]
-        for every in (_of(rank, source) for rank in trace.ranks)
-    ]
+    rows = [_at(_of(rank, source), numbers) for rank in trace.ranks]
     begins: list[Ints] = [one["t0"] for one in rows]
     ends: list[Ints] = [one["t1"] for one in rows]
     return numbers, np.array(begins, np.int64), np.array(ends, np.int64)
@@ -138,7 +138,7 @@ def _pieces(trace: Trace, source: WindowSource, numbers: Ints) -> tuple[Ints, In
     begins, ends = [], []
     for rank in trace.ranks:
         every = _of(rank, source)
-        rows = every[np.searchsorted(every["number"], numbers)]
+        rows = _at(every, numbers)
         first = _work_begins(rank, every)
         after = max(int(every["t1"].max()), int(rank.windows["t1"].max()))
         begins.append([rank.start_ns, *np.maximum(rows["t0"], first).tolist(), after])

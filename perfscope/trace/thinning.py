@@ -2,8 +2,8 @@
 
 A window ends with a step, with every 32nd collective on the world communicator, or with an eighth
 of a second of wall-clock time (a second where stacks are sampled at 8 Hz or less often); all ranks
-number them alike. Whenever a rank reached its space limit
-it kept one window in two, then one in four, and so on, chosen by the window's number alone.
+number them alike. Whenever a rank reached its space limit it kept one window in two, then one in
+four, and so on, chosen by the window's number alone.
 """
 
 from enum import IntEnum
